@@ -3,7 +3,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { rested } from "./browser.ts";
-import { BEGIN } from "./invented.ts";
+import { BEGIN, INVENTED } from "./invented.ts";
 import { complete, picture, withInvented, type Opened } from "./stage.ts";
 
 interface Box {
@@ -234,6 +234,83 @@ withInvented("the timeline", (stage) => {
     await page.evaluate((hash) => (location.hash = hash), window(5_000, 1_000));
     await page.waitForSelector(".legend", { state: "detached" });
     await expect.poll(() => hashOf(page)).toBe(`#${window(5_000, 1_000)}`);
+    await page.close();
+  });
+
+  test("steps begin at the pointer where nothing is picked, and say why they end, also while the panel is closed", async () => {
+    const page = await open("#panels=", { height: 720 });
+    const said = (): Promise<string | null> => page.locator(".picker-note").textContent();
+    await page.keyboard.press(".");
+    await expect.poll(said).toContain("Nothing is picked");
+    const row = await boxOf(page, ".label:has-text('make')");
+    await page.mouse.move(700, row.y + 10);
+    await page.keyboard.press(".");
+    await expect.poll(() => hashOf(page)).toMatch(/item=\d+~thread/);
+    const timeOf = async (): Promise<bigint> => BigInt(/item=(\d+)/.exec(await hashOf(page))?.[1] ?? 0);
+    const first = await timeOf();
+    await page.keyboard.press(".");
+    await expect.poll(timeOf).toBeGreaterThan(first);
+    await page.keyboard.press(",");
+    await expect.poll(timeOf).toBeLessThanOrEqual(first);
+    // At the ends of the trace there is nothing before and behind.
+    await page.goto(page.url().replace(/#.*/, `#item=${BEGIN}~thread/0/5/state`));
+    await page.reload();
+    await complete(page);
+    await page.keyboard.press(",");
+    await expect.poll(said).toBe("There is nothing before this on its track.");
+    await page.keyboard.press("Escape");
+    // Along an arrow from the CPU below the pointer.
+    await page.mouse.move(700, (await boxOf(page, ".label:has-text('CPU 1')")).y + 10);
+    await page.keyboard.press("]");
+    await expect.poll(() => hashOf(page)).toMatch(/item=\d+~(wakeups|cpu)/);
+    await page.close();
+  });
+
+  test("a selection snaps to the edges of bars, exactly; its edges are moved by the pointer and by keys", async () => {
+    const run = (INVENTED[0]?.runs ?? []).find(({ begin, end }) => end - begin > 4_000_000 && begin > 10_000_000) ?? { begin: 0, end: 0 };
+    const [begin, span] = [run.begin - 2_000_000, run.end - run.begin + 4_000_000];
+    const page = await open(`#arrows=hidden&panels=inspector&at=${BEGIN + BigInt(begin)}~${span}`, { height: 720 });
+    const area = await boxOf(page, ".area");
+    const y = (await boxOf(page, ".label:has-text('CPU 0')")).y + 10;
+    const x = (time: number): number => area.x + ((time - begin) / span) * area.width;
+    const selected = async (): Promise<readonly [bigint, bigint]> => {
+      const found = /selected=(\d+)~(\d+)/.exec(await hashOf(page));
+      return [BigInt(found?.[1] ?? 0) - BEGIN, BigInt(found?.[1] ?? 0) - BEGIN + BigInt(found?.[2] ?? 0)];
+    };
+    const drag = async (from: number, to: number): Promise<void> => {
+      await page.mouse.move(from, y);
+      await page.mouse.down();
+      await page.mouse.move((from + to) / 2, y);
+      await page.mouse.move(to, y, { steps: 3 });
+    };
+    await drag(x(run.begin) + 4, x(run.end) - 4);
+    await page.waitForSelector(".snap-mark");
+    expect(await page.locator(".status").textContent()).toContain("with Ctrl anywhere");
+    await picture(page, "snapping");
+    await page.mouse.up();
+    await page.waitForSelector(".snap-mark", { state: "detached" });
+    await expect.poll(selected).toEqual([BigInt(run.begin), BigInt(run.end)]);
+    // The edge is moved elsewhere; with Ctrl it stays where the pointer is.
+    await page.keyboard.down("Control");
+    await drag(x(run.end), x(run.end) - 4);
+    await page.mouse.up();
+    await page.keyboard.up("Control");
+    await expect.poll(async () => (await selected())[1]).toBeLessThan(BigInt(run.end));
+    expect((await selected())[0]).toBe(BigInt(run.begin));
+    expect(await hashOf(page)).toContain("on=track");
+    // By keys to the next edge, and pixel by pixel.
+    const end = page.getByRole("slider", { name: "End of the selection" });
+    await end.focus();
+    await page.keyboard.press("Control+ArrowRight");
+    await expect.poll(selected).toEqual([BigInt(run.begin), BigInt(run.end)]);
+    await page.keyboard.press("Shift+ArrowRight");
+    const pixel = span / area.width;
+    await expect.poll(async () => Math.round((Number((await selected())[1]) - run.end) / pixel)).toBe(10);
+    const start = page.getByRole("slider", { name: "Begin of the selection" });
+    await start.focus();
+    await page.keyboard.press("ArrowLeft");
+    await expect.poll(async () => Math.round((run.begin - Number((await selected())[0])) / pixel)).toBe(1);
+    await picture(page, "selection-edges");
     await page.close();
   });
 });

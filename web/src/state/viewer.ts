@@ -32,6 +32,16 @@ export interface Cursor {
   readonly row: string | null;
 }
 
+/** The edge to which a drag of a selection has snapped. */
+export interface Snapped {
+  /** `null`: to none. */
+  readonly time: Nanos | null;
+  /** The row that has it; `null`: all rows. */
+  readonly row: string | null;
+  /** The user does not want it to snap. */
+  readonly isOff: boolean;
+}
+
 /** How large the timeline is. */
 export interface Size {
   readonly width: CssPx;
@@ -76,6 +86,8 @@ export interface State {
   /** Whether the legend of colors is shown. */
   readonly legend: boolean;
   readonly cursor: Cursor | null;
+  /** While a selection is drawn. */
+  readonly snapped: Snapped | null;
   /** When the list of events is: a line on the timeline. */
   readonly mark: Nanos | null;
   readonly layout: Layout;
@@ -134,6 +146,7 @@ export const FIRST_STATE: State = {
   colouring: "thread",
   legend: false,
   cursor: null,
+  snapped: null,
   mark: null,
   layout: PLAIN_LAYOUT,
   filter: PLAIN_FILTER,

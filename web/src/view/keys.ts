@@ -10,6 +10,7 @@ import { shown, withItem, withItemSelected } from "../state/item.ts";
 import { moved, recoloured, scrolledBy, toggleCurve, toggleFold, toggleHide, togglePin, wentBack, wentForward, wentTo, withLayout, withPanels, type State } from "../state/viewer.ts";
 import { nanos } from "../units/time.ts";
 import { saveImage } from "./image.ts";
+import { pickAt } from "./item/point.ts";
 import { notesOf } from "./notes/desk.ts";
 import { openOmnibox } from "./omnibox.tsx";
 import type { Page } from "./page.ts";
@@ -90,6 +91,32 @@ function stay(state: State): State {
   return state;
 }
 
+/** Where nothing is picked, the thing below the pointer is meant. Whether something is picked then. */
+function pickedAtPointer(page: Page): boolean {
+  const { item, cursor } = page.store.state;
+  if (item === null && cursor?.row != null) {
+    pickAt(page, cursor.row, cursor.time);
+  }
+  const isPicked = page.store.state.item !== null;
+  if (!isPicked) {
+    page.picker.note("Nothing is picked: click on something, or point at it.");
+  }
+  return isPicked;
+}
+
+function stepped(page: Page, by: 1 | -1): void {
+  const wasPicked = page.store.state.item !== null;
+  if (pickedAtPointer(page) && wasPicked) {
+    page.picker.step(by);
+  }
+}
+
+function followed(page: Page, where: "effect" | "cause"): void {
+  if (pickedAtPointer(page)) {
+    page.picker.follow(where);
+  }
+}
+
 /** Shows or hides a panel; the sentence names its tabs. */
 function panelKey(keys: string, side: Side, where: string): Command[] {
   const what = `the panel ${where}: ${TABS[side].map(({ title }) => title.toLowerCase()).join(", ")}`;
@@ -157,10 +184,10 @@ export const COMMANDS: readonly Command[] = [
   },
   { keys: "Z", what: "the selection", on: plain("KeyZ"), act: (state) => (state.selection === null ? state : wentTo(state, state.selection)) },
   { keys: "F", what: "what is picked, with some room around it", on: plain("KeyF"), act: shown },
-  { keys: ",", what: "the thing before on the same track", on: plain(","), act: stay, run: ({ picker }) => picker.step(-1) },
-  { keys: ".", what: "the next one", on: plain("."), act: stay, run: ({ picker }) => picker.step(1) },
-  { keys: "]", what: "along an arrow, from what is picked to what it leads to", on: plain("]"), act: stay, run: ({ picker }) => picker.follow("effect") },
-  { keys: "[", what: "back along an arrow, to what it comes from", on: plain("["), act: stay, run: ({ picker }) => picker.follow("cause") },
+  { keys: ",", what: "the thing before on the same track; where nothing is picked, the thing below the pointer", on: plain(","), act: stay, run: (page) => stepped(page, -1) },
+  { keys: ".", what: "the next one", on: plain("."), act: stay, run: (page) => stepped(page, 1) },
+  { keys: "]", what: "along an arrow, from what is picked to what it leads to", on: plain("]"), act: stay, run: (page) => followed(page, "effect") },
+  { keys: "[", what: "back along an arrow, to what it comes from", on: plain("["), act: stay, run: (page) => followed(page, "cause") },
   { keys: "V", what: "arrows between rows, or none", on: plain("KeyV"), act: (state) => ({ ...state, arrows: !state.arrows }) },
   { keys: "C", what: "colours of applications where CPUs run their threads, or of threads", on: plain("KeyC"), act: recoloured },
   { keys: "K", what: "the legend: which colors mean what, and a filter by them", on: plain("KeyK"), act: (state) => ({ ...state, legend: !state.legend }) },
@@ -217,6 +244,7 @@ export const GESTURES: ReadonlyArray<readonly [string, string]> = [
   ["Ctrl + Shift + wheel", "higher or lower rows"],
   ["click", "pick what is there"],
   ["drag", "select a time and rows, which the panel at the right adds up; on the ruler a time of all rows; Z shows the selection"],
+  ["drag an edge of the selection", "move it; edges snap to bars and events, with Ctrl they do not"],
   ["Shift + drag, middle button", "move the window"],
   ["double click", "zoom in there"],
   ["drag in the overview", "another window, or move the frame; a double click shows all"],

@@ -9,13 +9,14 @@ import { takeToken } from "../api/token.ts";
 import { takeTold } from "../api/told.ts";
 import { arrowTracks } from "../model/arrows.ts";
 import { TileCache } from "../model/cache.ts";
-import { EMPTY_CATALOGUE, isOtherServer, readCatalogue, readStatus, tracksKnown, valuesKnown, type Status } from "../model/catalogue.ts";
+import { EMPTY_CATALOGUE, isOtherServer, readCatalogue, readStatus, tracksKnown, valuesKnown, type Status, type Track } from "../model/catalogue.ts";
 import { followingTracks } from "../model/filter-tracks.ts";
 import { queryOf } from "../model/filter.ts";
 import { passes } from "../model/fault.ts";
 import { Shape, parseJson } from "../model/json.ts";
 import { isRecording } from "../model/live.ts";
 import { readRecording } from "../model/recording.ts";
+import type { Snap } from "../model/snap.ts";
 import { readTraces } from "../model/traces.ts";
 import { decodeUrl } from "../model/url.ts";
 import { valueMax } from "../model/tile.ts";
@@ -83,6 +84,8 @@ export interface Page {
 /** A drag that has begun. */
 export interface Drag {
   readonly begin: Nanos;
+  /** Where a selection begins: at an edge near there, or at the other end of one whose edge is moved. */
+  readonly from: Edge;
   readonly x: number;
   /** The row where it began; `null`: on none. */
   readonly row: string | null;
@@ -92,6 +95,15 @@ export interface Drag {
   readonly moves: boolean;
   /** It is more than a click. */
   moved: boolean;
+  /** Where a selection ends so far. */
+  to?: Edge;
+}
+
+/** An end of a selection: if it is one of a bar, on which track. */
+export interface Edge {
+  readonly time: Nanos;
+  readonly snap: Snap | null;
+  readonly track: Track | null;
 }
 
 /** Begins to ask the server. */

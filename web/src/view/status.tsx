@@ -15,9 +15,9 @@ import { wordsAt } from "./words.ts";
 
 export function StatusLine({ page }: { readonly page: Page }): JSX.Element {
   const { store } = page;
-  const [view, cursor, selection, status, style] = usePick(
+  const [view, cursor, selection, status, style, snapped] = usePick(
     store,
-    (state) => [state.view, state.cursor, state.selection, state.status, state.timeStyle, state.arrivals, state.catalogue, state.size] as const,
+    (state) => [state.view, state.cursor, state.selection, state.status, state.timeStyle, state.snapped, state.arrivals, state.catalogue, state.size] as const,
   );
   const clock = clockOf(store.state);
   const step = view === null ? nanos(1) : nanos(view.span / BigInt(Math.max(1, Math.round(widthOf(store.state)))));
@@ -26,10 +26,23 @@ export function StatusLine({ page }: { readonly page: Page }): JSX.Element {
     <footer class="status" data-time-style={style}>
       <ClosedTabs page={page} />
       <span class="below">{cursor === null || view === null ? "" : `${timeText(clock, cursor.time, digits)}  ${belowText(page, store.state)}`}</span>
+      <PickerNote page={page} />
       {selection === null ? null : <span class="selected">{selectionText(selection.span)}</span>}
+      {snapped === null ? null : <span class="faint">{snapped.isOff ? "anywhere" : "snaps to edges, with Ctrl anywhere"}</span>}
       {view === null ? null : <span class="window">{windowText(clock, view.begin, view.span, digits)}</span>}
       {status === null ? null : <Progress status={status} />}
     </footer>
+  );
+}
+
+/** Why a step to another item was not done, where the panel that says so is closed. */
+function PickerNote({ page }: { readonly page: Page }): JSX.Element | null {
+  const [isTold] = usePick(page.store, (state) => [state.panels.inspector.isOpen] as const);
+  const { note } = usePick(page.picker.picked, (picked) => picked);
+  return isTold || note === null ? null : (
+    <span class="picker-note" role="status">
+      {note}
+    </span>
   );
 }
 

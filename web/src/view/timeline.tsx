@@ -31,6 +31,7 @@ import { ArrowSwitch } from "./item/arrow-switch.tsx";
 import { Tooltip } from "./item/tooltip.tsx";
 import { pickAt, type Place } from "./item/point.ts";
 import type { Page } from "./page.ts";
+import { SelectionEdges, SnapMark, edgeAt, refineEdges, snappedTo, unsnapped } from "./selecting.tsx";
 import { wheelFactor, wheelPixels } from "./wheel.ts";
 
 const RULER_HEIGHT = cssPx(26);
@@ -72,6 +73,8 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
             <div class="area" ref={area}>
               <canvas ref={canvas} role="img" aria-label="Timeline: the tracks in the window" {...gestures(page)} />
               <CursorLine page={page} />
+              <SnapMark page={page} />
+              <SelectionEdges page={page} />
               <Notice page={page} />
             </div>
           </div>
@@ -171,6 +174,7 @@ function gestures(page: Page): Handlers {
   // The browser takes the pointer where it makes a swipe of it.
   const letGo = (): void => {
     page.drag = null;
+    unsnapped(page);
   };
   return {
     onPointerDown: (event) => {
@@ -181,7 +185,8 @@ function gestures(page: Page): Handlers {
       event.preventDefault();
       (event.currentTarget as HTMLCanvasElement).setPointerCapture(event.pointerId);
       const moves = event.button === 1 || event.shiftKey || event.pointerType === "touch";
-      page.drag = { begin: time, x: event.clientX, row: rowOf(store.state, event), window: view, moves, moved: false };
+      const row = rowOf(store.state, event);
+      page.drag = { begin: time, from: edgeAt(page, event, row, time), x: event.clientX, row, window: view, moves, moved: false };
     },
     onPointerMove: (event) => {
       const { drag } = page;
@@ -202,7 +207,9 @@ function gestures(page: Page): Handlers {
         page.events.clicked(drag.begin);
       } else if (drag !== null && drag.moved && !drag.moves) {
         page.picker.tellSelection();
+        void refineEdges(page, drag);
       }
+      unsnapped(page);
     },
     onPointerCancel: letGo,
     onLostPointerCapture: letGo,
@@ -238,10 +245,13 @@ export function dragged(page: Page, event: PointerEvent, drag: NonNullable<Page[
     return;
   }
   const time = timeOf(store.state, event);
-  const window: Viewport | null = time === null ? null : windowBetween(drag.begin, time);
-  if (window !== null && window.span > 0n) {
-    const to = drag.row === null ? null : rowOf(store.state, event, true);
-    store.update((state) => ({ ...state, selection: drag.row === null || to === null ? window : { ...window, rows: { from: drag.row, to } } }));
+  const row = drag.row === null ? null : rowOf(store.state, event, true);
+  const edge = time === null ? null : edgeAt(page, event, row, time);
+  const window: Viewport | null = edge === null ? null : windowBetween(drag.from.time, edge.time);
+  if (window !== null && edge !== null && window.span > 0n) {
+    drag.to = edge;
+    snappedTo(page, event, row, edge);
+    store.update((state) => ({ ...state, selection: drag.row === null || row === null ? window : { ...window, rows: { from: drag.row, to: row } } }));
   }
 }
 

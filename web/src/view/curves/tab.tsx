@@ -17,6 +17,7 @@ import { nanos, type Nanos } from "../../units/time.ts";
 import { BoardMaker, useDrawing, useSize, type CanvasSize } from "../canvas.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
+import { plainEdge, unsnapped } from "../selecting.tsx";
 import { CursorLine, DRAG_MIN_PX, TICKS_APART, dragged, timeOf, timeOfPixels } from "../timeline.tsx";
 import { wheelFactor, wheelPixels } from "../wheel.ts";
 import { numberAt, piecesOf } from "../words.ts";
@@ -221,7 +222,7 @@ function gestures(page: Page): Handlers {
       const [time, { view }] = [timeOf(store.state, event), store.state];
       if (time !== null && view !== null && event.button <= 1) {
         (event.currentTarget as HTMLCanvasElement).setPointerCapture(event.pointerId);
-        page.drag = { begin: time, x: event.clientX, row: null, window: view, moves: event.button === 1 || event.shiftKey, moved: false };
+        page.drag = { begin: time, from: plainEdge(time), x: event.clientX, row: null, window: view, moves: event.button === 1 || event.shiftKey, moved: false };
       }
     },
     onPointerMove: (event) => {
@@ -236,6 +237,7 @@ function gestures(page: Page): Handlers {
     onPointerUp: (event) => {
       const { drag } = page;
       page.drag = null;
+      unsnapped(page);
       if (drag !== null && !drag.moved && !event.shiftKey) {
         store.update((state) => ({ ...state, selection: null }));
         page.events.clicked(drag.begin);
@@ -243,6 +245,7 @@ function gestures(page: Page): Handlers {
     },
     onPointerCancel: () => {
       page.drag = null;
+      unsnapped(page);
     },
     onPointerLeave: () => store.update((state) => ({ ...state, cursor: null })),
     onDblClick: (event) => {

@@ -210,7 +210,8 @@ export class Picker {
     }
   }
 
-  private note(note: string | null): void {
+  /** Says why a step could not be done; `null`: nothing has to be said any more. */
+  note(note: string | null): void {
     this.picked.update((now) => (now.note === note ? now : { ...now, note }));
   }
 
