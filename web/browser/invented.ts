@@ -3,7 +3,7 @@
 
 import { NONE, type Answer, type Items, type Quality, type Span, type TrackItems } from "../src/model/tile.ts";
 import type { TestItem } from "../src/testing/items.ts";
-import { arrowCounts, arrows, counter, counts, instants, states } from "../src/testing/tiles.ts";
+import { arrowCounts, arrows, counter, counts, instants, runs as oneByOne, states } from "../src/testing/tiles.ts";
 import type { Told } from "../src/testing/arrow.ts";
 import { level, trackNumber } from "../src/units/tiles.ts";
 
@@ -252,7 +252,14 @@ function grouped<T extends { readonly at: number }>(items: readonly T[], begin: 
   return [...groups];
 }
 
+/** Wider buckets are stored; finer ones are read, so that few runs come one by one. */
+const STORED_WIDTH = 2 ** 19;
+
 function reducedRuns(runs: readonly Run[], begin: number, end: number, width: number): { carry: number; items: Items } {
+  const inside = runs.filter((run) => run.begin < end && run.end > begin);
+  if (width < STORED_WIDTH && inside.length <= Math.max(256, (end - begin) / width)) {
+    return { carry: NONE, items: oneByOne(...inside.map((run) => [run.begin - begin, run.end - begin, run.value, 0])) };
+  }
   const carry = runs.find((run) => run.begin < begin && run.end > begin)?.value ?? NONE;
   const buckets = new Map<number, { covered: Map<number, number>; begins: number; last: number }>();
   const begun = runs.filter((run) => run.begin >= begin && run.begin < end);

@@ -3,13 +3,13 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { rested } from "./browser.ts";
-import { INVENTED, SPAN } from "./invented.ts";
+import { BEGIN, INVENTED, SPAN } from "./invented.ts";
 import { complete, picture, withInvented } from "./stage.ts";
 
 /** Rows of the table with a title: their names and cells. */
 function sumsOf(page: Page, title: string): Promise<string[][]> {
   return page.$$eval(".sums table", (tables, wanted) => {
-    const table = tables.find((one) => one.querySelector("th")?.textContent?.startsWith(wanted) ?? false);
+    const table = tables.find((one) => one.querySelector("caption")?.textContent?.startsWith(wanted) ?? false);
     return [...(table?.querySelectorAll("tbody tr") ?? [])].map((row) => [...row.children].map((cell) => cell.textContent ?? ""));
   }, title);
 }
@@ -53,21 +53,54 @@ withInvented("selections", (stage) => {
     await dragged(page, ["CPU 2", 0.6], ["CPU 0", 0.2]);
     await expect.poll(() => page.locator(".sums-title").textContent()).toMatch(/^\d+\.\d+ ms, 3 rows$/);
     await expect.poll(() => sumsOf(page, "Threads on CPUs").then((rows) => rows.length)).toBeGreaterThan(5);
+    await expect.poll(() => page.locator(".sums").getAttribute("aria-busy")).toBe("false");
     const shown = (await sumsOf(page, "Threads on CPUs")).map(([, , part]) => Number.parseFloat(part ?? ""));
     const expected = [...truth(3, 0.2, 0.6).values()].map((part) => part * 100).sort((one, other) => other - one);
     shown.forEach((part, index) => expect(Math.abs(part - (expected[index] ?? 0))).toBeLessThan(1));
-    expect((await sumsOf(page, "Row by row")).map(([name]) => name)).toEqual(["CPU 0", "CPU 1", "CPU 2"]);
+    expect((await sumsOf(page, "CPUs")).map(([name]) => name)).toEqual(["CPU 0", "CPU 1", "CPU 2"]);
+    // Rounded sums are followed by exact ones: runs are counted then. A process has the time of its threads.
+    const [threads, processes] = [await sumsOf(page, "Threads on CPUs"), await sumsOf(page, "Processes on CPUs")];
+    expect([threads, processes].flat().filter(([, time = "", , count = ""]) => time.startsWith("~") || !/^[\d\u202f]+$/.test(count))).toEqual([]);
+    const partIn = (rows: readonly string[][], name: string): number => Number.parseFloat(rows.find(([one]) => one === name)?.[2] ?? "");
+    expect(partIn(processes, "make (1234)")).toBeCloseTo(partIn(threads, "make (1234)") + partIn(threads, "cc1 (1240)"), 0);
+    expect(Math.abs(partIn(threads, "idle") - 100 * (truth(3, 0.2, 0.6).get("0") ?? 0))).toBeLessThan(0.2);
     await rested(page);
     await picture(page, "selection-rows");
     // The URL holds it, and Esc lets go of it.
     const again = await open(new URL(page.url()).hash);
     await expect.poll(() => again.locator(".sums-title").textContent()).toBe(await page.locator(".sums-title").textContent());
-    await expect.poll(() => sumsOf(again, "Row by row").then((rows) => rows.length)).toBe(3);
+    await expect.poll(() => sumsOf(again, "CPUs").then((rows) => rows.length)).toBe(3);
     await again.keyboard.press("Escape");
     await again.locator(".sums").waitFor({ state: "detached" });
     await rested(again);
     expect(new URL(again.url()).hash).not.toMatch(/selected|on=/);
     await again.close();
+    await page.close();
+  });
+
+  test("have names, also of values that the page has not heard of before", async () => {
+    // The catalog lacks the last values until something asks for them. The panel is open before, so that no tiles come with it.
+    stage.server.namedTo = 3;
+    const page = await open();
+    await page.keyboard.press("i");
+    await page.locator(".inspector").waitFor();
+    await rested(page);
+    await complete(page);
+    stage.server.namedTo = null;
+    await dragged(page, ["CPU 2", 0.6], ["CPU 0", 0.2]);
+    await expect.poll(() => sumsOf(page, "Threads on CPUs").then((rows) => rows.map(([name]) => name))).toContain("bash (801)");
+    expect((await sumsOf(page, "Threads on CPUs")).some(([name]) => name?.includes("not named") === true)).toBe(false);
+    await page.close();
+  });
+
+  test("end where the traces end: nothing is missing behind that", async () => {
+    const half = SPAN / 2;
+    const page = await open(`#selected=${BEGIN + BigInt(half)}~${2 * SPAN}`);
+    await page.keyboard.press("i");
+    await expect.poll(() => page.locator(".sums .faint").allTextContents()).toEqual(["1.00000 s of that are in the traces."]);
+    await expect.poll(() => page.locator(".sums").getAttribute("aria-busy")).toBe("false");
+    const parts = (await sumsOf(page, "Threads on CPUs")).map(([, , part]) => Number.parseFloat(part ?? ""));
+    expect(Math.abs(parts.reduce((sum, part) => sum + part, 0) - 100)).toBeLessThan(1);
     await page.close();
   });
 

@@ -48,6 +48,8 @@ export interface StandIn {
   /** Questions for changes, and for the catalog. */
   listened: number;
   askedCatalogue: number;
+  /** The catalog names no more values than these; `null`: all. */
+  namedTo: number | null;
   /** The same of questions for items. */
   itemsRefusal: number | null;
   readonly askedItems: string[];
@@ -96,6 +98,7 @@ export async function serve(folder: string): Promise<StandIn> {
     instance: "one",
     listened: 0,
     askedCatalogue: 0,
+    namedTo: null,
     itemsRefusal: null,
     askedItems: [],
     listing: new Listing(TOLD),
@@ -166,7 +169,7 @@ function api(standIn: StandIn, listeners: Set<ServerResponse>, url: URL, request
     case "catalogue": {
       standIn.askedCatalogue++;
       const tracks = INVENTED.map((one) => one.track).slice(number("tracks_from"));
-      return json(response, 200, JSON.stringify({ version: 1, tracks, values: VALUES.slice(number("values_from")) }));
+      return json(response, 200, JSON.stringify({ version: 1, tracks, values: VALUES.slice(0, standIn.namedTo ?? VALUES.length).slice(number("values_from")) }));
     }
     case "changes":
       response.setHeader("Content-Type", "text/event-stream");

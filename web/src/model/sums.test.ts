@@ -4,7 +4,7 @@ import { trackLike } from "../testing/tracks.ts";
 import { level, trackNumber, valueNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
 import type { Catalogue } from "./catalogue.ts";
-import { bucketsFor, sumsOf, type TrackSum } from "./sums.ts";
+import { bucketsFor, sumsOf, valuesIn, type TrackSum } from "./sums.ts";
 import { tablesOf } from "./sumtext.ts";
 import { NONE, type Answer, type Items, type Span } from "./tile.ts";
 
@@ -110,5 +110,54 @@ test("tables tell states over all rows and row by row, events, counters and dura
 test("what is rounded is marked, and what has less is counted", () => {
   const many = counts(...Array.from({ length: 20 }, (_, at) => [at, at, 20 - at, 20 - at]));
   const [table] = tablesOf(sumsOf(answerOf([many, states()], NONE), { begin: nanos(ORIGIN + 2n), span: nanos(320) }, EXTENT), catalogue, nanos(320));
-  expect([table?.title, table?.rows.length, table?.more, table?.rows[0]]).toEqual(["Events of streams: ~208", 12, 8, ["blocked", ["~19"]]]);
+  expect([table?.title, table?.rows.length, table?.more, table?.rows[0]]).toEqual(["Events of streams: ~208", 20, 0, ["blocked", ["~19"]]]);
+});
+
+test("the time of values that a bucket does not name is not told apart, and is no value's", () => {
+  const third = states([0, 7, 8, 8, 3, FULL / 2, FULL / 4], [2, 7, 8, 8, 2, FULL / 2, FULL / 2]);
+  const sum = sumOf(third, [0, 48]);
+  expect([Math.round(sum?.untold ?? 0), timesOf(sum)]).toEqual([4, { 7: 16, 8: 28 }]);
+  // A bucket without a second value has nothing in the rest.
+  expect(sumOf(states([0, 7, NONE, NONE, 1, FULL / 2, 0]), [0, 16])?.untold).toBe(0);
+});
+
+const owned = (number: number, label: string, process: string | null, application = label.replace(/ .*/, "")): Catalogue["values"][number] => ({
+  ...value(number, "thread", label),
+  ...(process === null ? {} : { owner: { process, application, colour: null } }),
+});
+const cpus: Catalogue = {
+  tracks: [0, 1].map((number) => trackLike(number, { id: `cpu/0/${number}/thread`, name: `CPU ${number}`, cpu: number })),
+  values: [owned(0, "idle", null), owned(1, "make (10)", "10"), owned(2, "cc1 (12)", "10", "make"), { ...value(3, "others", "others") }],
+};
+
+function told(all: readonly Items[], known = cpus): unknown[] {
+  const tables = tablesOf(sumsOf(answerOf(all), { begin: nanos(ORIGIN), span: nanos(100) }, EXTENT), known, nanos(100));
+  return tables.map(({ title, rows }) => [title, ...rows.map(([name, cells]) => `${name}: ${cells.join(", ")}`)]);
+}
+
+test("threads on CPUs are told by process, by thread and by CPU", () => {
+  expect(told([runs([0, 40, 1, 0], [40, 70, 2, 0], [70, 100, 0, 0]), runs([0, 50, 0, 0], [50, 100, 1, 0])])).toEqual([
+    ["Processes on CPUs", "make (10): 120 ns, 60.0 %, 3, 40 ns, 50 ns", "idle: 80 ns, 40.0 %, 2, 40 ns, 50 ns"],
+    ["Threads on CPUs", "make (10): 90 ns, 45.0 %, 2, 45 ns, 50 ns", "idle: 80 ns, 40.0 %, 2, 40 ns, 50 ns", "cc1 (12): 30 ns, 15.0 %, 1, 30 ns, 30 ns"],
+    ["CPUs", "CPU 0: 70 ns, 70.0 %, 30 ns, make (10)", "CPU 1: 50 ns, 50.0 %, 50 ns, make (10)"],
+  ]);
+});
+
+test("what is not told apart is said with each of these, and never as a thread", () => {
+  const bucketed = states([0, 1, 3, 1, 9, FULL / 2, FULL / 4], [1, 1, NONE, 1, 1, FULL, 0]);
+  expect(told([bucketed])).toEqual([
+    ["Processes on CPUs", "not told apart: ≤ ~8 ns, 8.0 %", "make (10): ~92 ns, 92.0 %"],
+    ["Threads on CPUs", "not told apart: ≤ ~8 ns, 8.0 %", "make (10): ~92 ns, 92.0 %"],
+    ["CPUs", "CPU 0: ~92 ns..100 ns, 92.0 %, ~0 ns..8 ns, make (10)"],
+  ]);
+});
+
+test("a value that the catalog does not name yet is of the kind of the others on its track", () => {
+  const tables = told([runs([0, 40, 1, 0], [40, 100, 77, 0])]);
+  expect(tables.map((table) => (table as string[])[0])).toEqual(["Processes on CPUs", "Threads on CPUs", "CPUs"]);
+  expect(tables[1]).toEqual(["Threads on CPUs", "(not named yet): 60 ns, 60.0 %, 1, 60 ns, 60 ns", "make (10): 40 ns, 40.0 %, 1, 40 ns, 40 ns"]);
+});
+
+test("sums say which values they speak of", () => {
+  expect(valuesIn(sumsOf(answerOf([runs([0, 40, 1, 0], [40, 100, 77, 0]), counts([1, 4, 10, 6])]), { begin: nanos(ORIGIN), span: nanos(100) }, EXTENT))).toBe(78);
 });

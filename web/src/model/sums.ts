@@ -1,8 +1,10 @@
 // The content of tracks in a span of time, added up: how long each value is there, how many events there are, the values of counters.
 //
 // It is added up of buckets as the server tells them, at least a thousand in the span; where a track comes one by one, of its runs and instants,
-// and is exact then. Buckets at the edges count for that part of them which is in the span.
+// and is exact then (`runsums.ts`). Buckets at the edges count for that part of them which is in the span. A bucket names the two values that cover most of
+// it: the time of all others in it is known, but not whose it is.
 
+import { RunSum } from "./runsums.ts";
 import { bucketSpan, levelFor, tilesIn, type Levels, type TileRange } from "./wanted.ts";
 import { px } from "../units/screen.ts";
 import { NONE, type Answer, type Counter, type Counts, type Heat, type Instants, type Runs, type States, type TrackItems } from "./tile.ts";
@@ -30,6 +32,8 @@ export interface TrackSum {
   readonly number: { readonly min: number; readonly max: number; readonly mean: number } | null;
   /** Of durations the bins of the shortest and the longest. */
   readonly bins: readonly [number, number] | null;
+  /** Of states so many nanoseconds at most are of values that are not told apart. */
+  readonly untold: number;
   /** Nothing of it is rounded. */
   readonly isExact: boolean;
 }
@@ -40,6 +44,9 @@ export interface Sums {
   readonly isRead: boolean;
 }
 
+/** The rounding of two shares of a bucket, in their units. */
+const SHARE_STEPS = 2;
+const SHARE_FULL = 65_535;
 /** So many buckets at least. Twice as many, in whole tiles, are the server's limit for one request. */
 const BUCKETS = px(1_900);
 
@@ -49,18 +56,30 @@ export function bucketsFor(meant: Viewport, extent: Extent, levels: Levels): Til
 }
 
 /** An answer, added up over a span of time of traces that go so far. */
-export function sumsOf({ level, first, spans, tracks }: Answer, meant: Viewport, { begin: origin, end }: Extent): Sums {
+export function sumsOf(answer: Answer, meant: Viewport, extent: Extent): Sums {
+  const { level, first, tracks } = answer;
+  const { parts, isRead } = knownIn(answer, meant, extent);
+  const bucket = Number(bucketSpan(level));
+  // Behind the end of the traces nothing is left out of the last bucket.
+  const last = endOf(meant) >= extent.end ? Math.floor(Number(extent.end - extent.begin - first * bucketSpan(level)) / bucket) : -1;
+  const sheet = new Sheet(bucket, parts, last);
+  return { tracks: tracks.map((track) => sheet.sum(track)).map((sum) => ({ ...sum, isExact: sum.isExact && isRead })), isRead };
+}
+
+/** Whether an answer knows all of a span of time. */
+export function isReadIn(answer: Answer, meant: Viewport, extent: Extent): boolean {
+  return knownIn(answer, meant, extent).isRead;
+}
+
+/** The parts of a span of time that an answer knows, in nanoseconds after its begin. */
+function knownIn({ level, first, spans }: Answer, meant: Viewport, { begin: origin }: Extent): { readonly parts: ReadonlyArray<readonly [number, number]>; readonly isRead: boolean } {
   const bucket = Number(bucketSpan(level));
   const begin = Number(meant.begin - origin - first * bucketSpan(level));
   const [low, high] = [Math.max(0, begin), begin + Number(meant.span)];
   const known = spans.filter(({ quality }) => quality === "exact" || quality === "building");
   const parts = known.map((span) => [Math.max(low, span.begin * bucket), Math.min(high, span.end * bucket)] as const).filter(([from, to]) => to > from);
   const length = parts.reduce((sum, [from, to]) => sum + to - from, 0);
-  const isRead = length >= high - low && !known.some(({ quality }) => quality !== "exact");
-  // Behind the end of the traces nothing is left out of the last bucket.
-  const last = endOf(meant) >= end ? Math.floor(Number(end - origin - first * bucketSpan(level)) / bucket) : -1;
-  const sheet = new Sheet(bucket, parts, last);
-  return { tracks: tracks.map((track) => sheet.sum(track)).map((sum) => ({ ...sum, isExact: sum.isExact && isRead })), isRead };
+  return { parts, isRead: length >= high - low && !known.some(({ quality }) => quality !== "exact") };
 }
 
 /** Adds up, of the parts of time that are meant and known. Times are nanoseconds after the begin of the first bucket. */
@@ -77,7 +96,7 @@ class Sheet {
   }
 
   sum({ track, items, carry }: TrackItems): TrackSum {
-    const plain = { track, number: null, bins: null, isExact: false };
+    const plain = { track, number: null, bins: null, untold: 0, isExact: false };
     switch (items.form) {
       case "states":
         return { ...plain, form: "states", ...this.states(items, carry) };
@@ -126,35 +145,31 @@ class Sheet {
     return this.parts.at(-1)?.[1] ?? 0;
   }
 
-  private states(items: States, carry: number): Pick<TrackSum, "values" | "count"> {
+  private states(items: States, carry: number): Pick<TrackSum, "values" | "count" | "untold"> {
     const values = new Map<number, ValueSum>();
-    let [held, since, count] = [carry, 0, 0];
+    let [held, since, count, untold] = [carry, 0, 0, 0];
     const add = (value: number, time: number): void => addTo(values, value, { time, count: null, longest: null });
     for (const [at, bucket] of items.bucket.entries()) {
       add(held, this.overlap(since, bucket * this.bucket));
       const part = this.part(bucket);
-      const [share, second] = [(items.share[at] ?? 0) / 65_535, (items.shareSecond[at] ?? 0) / 65_535];
-      add(items.value[at] ?? NONE, share * part * this.bucket);
-      add(items.second[at] ?? NONE, second * part * this.bucket);
+      const [share, second] = [items.share[at] ?? 0, items.shareSecond[at] ?? 0];
+      add(items.value[at] ?? NONE, (share / SHARE_FULL) * part * this.bucket);
+      add(items.second[at] ?? NONE, (second / SHARE_FULL) * part * this.bucket);
+      // Where there is no second value, the rest of the bucket has none at all.
+      const left = items.second[at] === NONE ? 0 : SHARE_FULL - share - second;
+      untold += left > SHARE_STEPS ? (left / SHARE_FULL) * part * this.bucket : 0;
       count += (items.begins[at] ?? 0) * part;
       [held, since] = [items.last[at] ?? NONE, (bucket + 1) * this.bucket];
     }
     add(held, this.overlap(since, this.end));
     values.delete(NONE);
-    return { values, count: Math.round(count) };
+    return { values, count: Math.round(count), untold };
   }
 
   private runs(items: Runs): Pick<TrackSum, "values" | "count"> {
-    const values = new Map<number, ValueSum>();
-    let count = 0;
-    for (const [at, begin] of items.begin.entries()) {
-      const time = this.overlap(begin, items.end[at] ?? begin);
-      if (time > 0) {
-        addTo(values, items.value[at] ?? NONE, { time, count: 1, longest: time });
-        count += this.inside(begin);
-      }
-    }
-    return { values, count };
+    const sum = new RunSum();
+    this.parts.forEach((part) => sum.add(items, 0, part));
+    return { values: sum.values, count: sum.count };
   }
 
   private counts(items: Counts): Pick<TrackSum, "values" | "count"> {
@@ -217,4 +232,9 @@ export function added(one: ValueSum, other: ValueSum): ValueSum {
   const count = one.count === null || other.count === null ? null : one.count + other.count;
   const longest = one.longest === null || other.longest === null ? null : Math.max(one.longest, other.longest);
   return { time: one.time + other.time, count, longest };
+}
+
+/** The values that sums speak of have numbers below this one. */
+export function valuesIn({ tracks }: Sums): number {
+  return tracks.reduce((most, { values }) => [...values.keys()].reduce((max, value) => (value === NONE ? max : Math.max(max, value + 1)), most), 0);
 }

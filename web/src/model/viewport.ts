@@ -85,3 +85,9 @@ export function timeAt(view: Viewport, x: Px, width: Px): Nanos {
 export function pixelOf(view: Viewport, time: Nanos, width: Px): Px {
   return px((Number(time - view.begin) * width) / Number(view.span));
 }
+
+/** The part of a span of time that is in the traces; `null`: none of it is. */
+export function partIn({ begin, span }: Viewport, extent: Extent): Viewport | null {
+  const [low, high] = [begin > extent.begin ? begin : extent.begin, begin + span < extent.end ? plus(begin, span) : extent.end];
+  return high > low ? { begin: low, span: minus(high, low) } : null;
+}

@@ -64,6 +64,8 @@ export interface State {
   readonly catalogue: Catalogue;
   /** The server has said which tracks there are. */
   readonly isCatalogued: boolean;
+  /** Values with lower numbers are shown somewhere: the catalog is asked for those that it lacks. */
+  readonly namesWanted: number;
   /** Rows of the catalog in the layout. */
   readonly rows: readonly Row[];
   /** `null` until the server says from when to when the traces go. */
@@ -133,6 +135,7 @@ export const FIRST_STATE: State = {
   findings: NO_FINDINGS,
   catalogue: EMPTY_CATALOGUE,
   isCatalogued: false,
+  namesWanted: 0,
   rows: [],
   view: null,
   follow: FIRST_FOLLOW,
@@ -246,6 +249,11 @@ export function withCatalogue(state: State, catalogue: Catalogue): State {
   }
   const next = { ...state, catalogue, isCatalogued: true };
   return isSame ? next : wishReached(anchoredAnywhere(state, { ...next, rows: rowsOf(catalogue, state.layout, state.filter, state.idle) }));
+}
+
+/** Values with numbers below one are shown. */
+export function withNamesWanted(state: State, below: number): State {
+  return below <= state.namesWanted ? state : { ...state, namesWanted: below };
 }
 
 /** The row below the pointer stays where it is on the screen, though there are other rows above it; without one, the first row that scrolls, if any is

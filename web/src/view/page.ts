@@ -189,6 +189,9 @@ class Conductor {
       if (wantsOther(before, now)) {
         this.schedule();
       }
+      if (before.namesWanted !== now.namesWanted && now.namesWanted > valuesKnown(now.catalogue)) {
+        void this.refreshCatalogue();
+      }
       before = now;
     });
     void this.refresh();
@@ -222,7 +225,7 @@ class Conductor {
     this.canFilter = null;
     this.afresh = true;
     // The server that answers now tells the recorder.
-    this.page.store.update((state) => ({ ...state, recording: null, rates: [], drawn: null }));
+    this.page.store.update((state) => ({ ...state, recording: null, rates: [], drawn: null, namesWanted: 0 }));
     [this.takenTo, this.askedTo] = [null, null];
     this.schedule();
   }

@@ -6,10 +6,14 @@ import { askSums } from "../../api/sums.ts";
 import { ApiFault } from "../../api/client.ts";
 import type { Track } from "../../model/catalogue.ts";
 import { duration } from "../../model/clock.ts";
+import { cpuQuestion, withExact } from "../../model/cpusums.ts";
+import { bodyOf, progressText, type Asked, type Question } from "../../model/jobs.ts";
 import type { Selection } from "../../model/selection.ts";
-import type { Sums } from "../../model/sums.ts";
+import { valuesIn, type Sums } from "../../model/sums.ts";
 import { tablesOf, type SumTable } from "../../model/sumtext.ts";
 import { tracksSelected } from "../../state/tracks.ts";
+import { endOf, partIn, type Viewport } from "../../model/viewport.ts";
+import { clockOf, withNamesWanted } from "../../state/viewer.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
 import { sentence } from "./picker.ts";
@@ -18,6 +22,9 @@ import { sentence } from "./picker.ts";
 const REST_MS = 120;
 /** More rows are not asked for. */
 const TRACKS_MAX = 512;
+
+/** So many rows of a table are shown at first. */
+const ROWS_FIRST = 12;
 
 interface Told {
   readonly sums: Sums | null;
@@ -31,32 +38,49 @@ export function SelectionSums({ page, selection }: { readonly page: Page; readon
   const [catalogue, rows] = usePick(page.store, (state) => [state.catalogue, state.rows] as const);
   const tracks = useMemo(() => tracksSelected(page.store.state, selection), [rows, selection]);
   const asked = tracks.slice(0, TRACKS_MAX);
-  const { sums, failure, isAsking } = useSums(page, selection, asked);
-  const tables = useMemo(() => (sums === null ? [] : tablesOf(sums, catalogue, selection.span)), [sums, catalogue, selection.span]);
+  const [extent] = usePick(page.store, ({ status }) => [status?.extent ?? null] as const);
+  // Behind the end of the traces nothing is known, and nothing is missing.
+  const part = useMemo(() => (extent === null ? null : partIn(selection, extent)), [selection, extent?.begin, extent?.end]);
+  const { sums, failure, isAsking } = useSums(page, part, asked);
+  const cpus = useCpus(page, sums === null || isAsking ? null : cpuQuestion(catalogue, asked, sums, part === null ? {} : { begin_ns: part.begin, end_ns: endOf(part) }));
+  const tables = useMemo(() => {
+    const rounded = sums === null || part === null ? [] : tablesOf(sums, catalogue, part.span);
+    return cpus?.state === "done" && part !== null ? withExact(rounded, cpus.answer, part.span, clockOf(page.store.state)) : rounded;
+  }, [sums, catalogue, part, cpus]);
   const of = selection.rows === undefined ? "all rows" : tracks.length === 1 ? "1 row" : `${tracks.length.toLocaleString("en")} rows`;
   return (
     <section class="sums" aria-label="What is selected" aria-busy={isAsking}>
       <p class="sums-title">
         {duration(selection.span, 6)}, {of}
       </p>
+      {extent === null || part?.span === selection.span ? null : <p class="faint">{part === null ? "That is outside of the traces." : `${duration(part.span, 6)} of that are in the traces.`}</p>}
       {tracks.length > asked.length ? <p class="faint">Added up are the first {TRACKS_MAX.toLocaleString("en")} of {tracks.length.toLocaleString("en")} rows.</p> : null}
       {sums === null || sums.isRead ? null : <p class="faint">Not all of that is read yet: it is more.</p>}
+      {sums === null && isAsking ? <p class="faint">Adding up…</p> : null}
+      {sums !== null && isAsking ? <p class="faint">Rounded so far (~); exact sums are on their way.</p> : null}
+      {cpus === null ? null : <CpuState asked={cpus} />}
       {failure === null ? null : <p class="words bad">{failure}</p>}
-      {sums !== null && tables.length === 0 ? <p class="faint">Nothing happens there.</p> : null}
-      {tables.map((table) => (
-        <SumTableView key={table.title} table={table} />
-      ))}
+      {sums?.isRead === true && tables.length === 0 ? <p class="faint">Nothing happens there.</p> : null}
+      <div class="sum-tables" tabIndex={0} role="group" aria-label="Sums">
+        {tables.map((table) => (
+          <SumTableView key={table.title.replace(/:.*/, "")} table={table} />
+        ))}
+      </div>
     </section>
   );
 }
 
 function SumTableView({ table: { title, columns, rows, more } }: { readonly table: SumTable }): JSX.Element {
+  const [isOpen, open] = useState(false);
+  const shown = isOpen ? rows : rows.slice(0, ROWS_FIRST);
+  const left = rows.length - shown.length + more;
   return (
     <>
       <table>
+        <caption>{title}</caption>
         <thead>
           <tr>
-            <th scope="col">{title}</th>
+            <td />
             {columns.map((column) => (
               <th key={column} scope="col">
                 {column}
@@ -65,7 +89,7 @@ function SumTableView({ table: { title, columns, rows, more } }: { readonly tabl
           </tr>
         </thead>
         <tbody>
-          {rows.map(([name, cells], index) => (
+          {shown.map(([name, cells], index) => (
             <tr key={index}>
               <th scope="row" title={name}>
                 {name}
@@ -77,34 +101,74 @@ function SumTableView({ table: { title, columns, rows, more } }: { readonly tabl
           ))}
         </tbody>
       </table>
-      {more === 0 ? null : <p class="faint">{more.toLocaleString("en")} more</p>}
+      {rows.length <= ROWS_FIRST ? null : (
+        <button type="button" class="plain link" aria-expanded={isOpen} onClick={() => open(!isOpen)}>
+          {isOpen ? "Show fewer" : `${left.toLocaleString("en")} more`}
+        </button>
+      )}
+      {isOpen && more > 0 ? <p class="faint">{more.toLocaleString("en")} more have less.</p> : null}
     </>
   );
 }
 
+/** Exact running times that an analysis tells: how far it is, and what is missing from it. */
+function CpuState({ asked }: { readonly asked: Asked }): JSX.Element | null {
+  switch (asked.state) {
+    case "done":
+      return asked.answer.lost > 0n || asked.answer.lostMore ? <p class="faint">Events were lost: times in brackets are bounds.</p> : null;
+    case "failed":
+      return <p class="faint">Exact running times are not known: {sentence(asked.failure.message)}</p>;
+    case "cancelled":
+      return null;
+    default:
+      return (
+        <p class="faint" role="status">
+          Running times are rounded so far (~); exact ones: {progressText(asked)}
+        </p>
+      );
+  }
+}
+
+/** The state of a question for exact running times, as long as it is wanted. */
+function useCpus({ desk }: Page, question: Question | null): Asked | null {
+  const key = question === null ? null : bodyOf(question);
+  useEffect(() => (question === null ? undefined : desk.jobs.want(question)), [desk, key]);
+  const [asked] = usePick(desk.store, (state) => [key === null ? null : (state.asked.get(key) ?? null)] as const);
+  return asked;
+}
+
 /** Asks once the selection rests, and again as long as not all of it is read. */
-function useSums(page: Page, { begin, span }: Selection, tracks: readonly Track[]): Told {
+function useSums(page: Page, part: Viewport | null, tracks: readonly Track[]): Told {
   const [told, tell] = useState(UNTOLD);
   const [extent, levels, version, filter] = usePick(page.store, ({ status, filter: chosen }) => [status?.extent.begin ?? null, status?.levels ?? null, told.sums?.isRead === true ? null : (status?.version ?? null), chosen] as const);
   const numbers = tracks.map((track) => track.number).join();
   useEffect(() => {
     const { status } = page.store.state;
-    if (status === null) {
+    if (status === null || part === null) {
+      tell({ sums: null, failure: null, isAsking: false });
       return undefined;
     }
     const controller = new AbortController();
     tell((before) => ({ ...before, isAsking: true }));
+    let latest: Sums | null = null;
+    const heard = (sums: Sums, isLast: boolean): void => {
+      if (!controller.signal.aborted) {
+        latest = sums;
+        // Values that no tile on the screen shows may have no name here yet.
+        page.store.update((state) => withNamesWanted(state, valuesIn(sums)));
+        tell({ sums, failure: null, isAsking: !isLast });
+      }
+    };
     const timer = setTimeout(() => {
-      const asked = { window: { begin, span }, extent: status.extent, levels: status.levels, tracks: tracks.map((track) => track.number), queryOf: (track: Track["number"]) => page.tiles.queryOf(track) };
-      askSums(page.client, asked, controller.signal).then(
-        (sums) => tell({ sums, failure: null, isAsking: false }),
-        (error: unknown) => (controller.signal.aborted ? undefined : tell({ sums: null, failure: sentence(error instanceof ApiFault ? error.message : String(error)), isAsking: false })),
+      const asked = { window: part, extent: status.extent, levels: status.levels, tracks: tracks.map((track) => track.number), queryOf: (track: Track["number"]) => page.tiles.queryOf(track) };
+      askSums(page.client, asked, controller.signal, heard).catch((error: unknown) =>
+        controller.signal.aborted ? undefined : tell({ sums: latest, failure: sentence(error instanceof ApiFault ? error.message : String(error)), isAsking: false }),
       );
     }, REST_MS);
     return () => {
       clearTimeout(timer);
       controller.abort();
     };
-  }, [begin, span, numbers, extent, levels?.min, levels?.max, version, filter]);
+  }, [part?.begin, part?.span, numbers, extent, levels?.min, levels?.max, version, filter]);
   return told;
 }
