@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { rested } from "./browser.ts";
-import { DEMO, KERNEL, KYMO, picture, withRecorded } from "./stage.ts";
+import { DEMO, KERNEL, KYMO, SAMPLE, picture, withRecorded } from "./stage.ts";
 
 /** Traces, and from when to when events are looked at, as the command understands it. */
 const TRACES = [
@@ -77,6 +77,28 @@ withRecorded("an item of %s", TRACES, (stage, { name, trace, range }) => {
     await page.locator(".inspected h2", { hasText: /^running$/ }).waitFor();
     await page.keyboard.press("[");
     await page.locator(".inspected h2", { hasText: "wakes multithread (2673)" }).waitFor();
+    await page.close();
+  });
+});
+
+withRecorded("a duration of %s", [{ name: "the sample", trace: SAMPLE }] as const, (stage) => {
+  test("has all fields of the events at its ends, on a pinned row, too", async () => {
+    const lines = execFileSync(KYMO ?? "", ["print", "--format", "json", "--event", "kymo:rpc_*", "--filter", "$ctx.vtid == 21327", SAMPLE], { encoding: "utf8", maxBuffer: 1 << 30 }).trimEnd().split("\n");
+    const told = lines.map((line) => JSON.parse(line.replace(/("time": ?)(\d+)/, '$1"$2"').replace(/("id": ?)(\d{6,})/, '$1"$2"')) as { time: string; event: string; payload: { id: string } });
+    const begin = told.find(({ event }) => event === "kymo:rpc_dispatch");
+    const end = told.find(({ event, payload }) => event === "kymo:rpc_reply" && payload.id === begin?.payload.id);
+    const track = "thread/0/21327/slices/0";
+    const page = await stage.visit(`#item=${begin?.time}~${track}&panels=inspector&pin=${track}`, { width: 1400 });
+    for (const [title, event, hex] of [["At its begin", "kymo:rpc_dispatch", begin?.payload.id], ["At its end", "kymo:rpc_reply", end?.payload.id]] as const) {
+      const section = page.locator(".ends", { has: page.getByRole("heading", { name: `${title}: ${event}` }) });
+      await section.locator("tr", { hasText: `0x${BigInt(hex ?? 0).toString(16)}` }).waitFor(PATIENCE);
+      await section.locator("tr", { hasText: "page" }).first().waitFor(PATIENCE);
+      await section.locator("tr", { hasText: "server" }).first().waitFor(PATIENCE);
+    }
+    await picture(page, "item-ends");
+    // A click on the event goes there.
+    await page.getByRole("button", { name: "kymo:rpc_reply" }).click();
+    await page.locator(".inspected h2", { hasText: "kymo:rpc_reply" }).waitFor();
     await page.close();
   });
 });

@@ -5,8 +5,9 @@
 // it: the time of all others in it is known, but not whose it is.
 
 import { RunSum } from "./runsums.ts";
-import { bucketSpan, levelFor, tilesIn, type Levels, type TileRange } from "./wanted.ts";
-import { px } from "../units/screen.ts";
+import { BUCKETS_MAX } from "./decode.ts";
+import { TILE_BUCKETS } from "../units/tiles.ts";
+import { bucketSpan, levelWithin, tilesIn, type Levels, type TileRange } from "./wanted.ts";
 import { NONE, type Answer, type Counter, type Counts, type Heat, type Instants, type Runs, type States, type TrackItems } from "./tile.ts";
 import { endOf, type Extent, type Viewport } from "./viewport.ts";
 
@@ -47,12 +48,12 @@ export interface Sums {
 /** The rounding of two shares of a bucket, in their units. */
 const SHARE_STEPS = 2;
 const SHARE_FULL = 65_535;
-/** So many buckets at least. Twice as many, in whole tiles, are the server's limit for one request. */
-const BUCKETS = px(1_900);
+/** So many buckets at most: in whole tiles they are what the server tells in one answer. */
+const BUCKETS = BUCKETS_MAX - 2 * TILE_BUCKETS;
 
 /** The buckets that are added up. */
 export function bucketsFor(meant: Viewport, extent: Extent, levels: Levels): TileRange {
-  return tilesIn(meant, extent, levelFor(meant.span, BUCKETS, levels));
+  return tilesIn(meant, extent, levelWithin(meant.span, BUCKETS, levels));
 }
 
 /** An answer, added up over a span of time of traces that go so far. */

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { px } from "../units/screen.ts";
 import { LEVEL_MAX, level, tileIndex } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
-import { around, bucketSpan, levelFor, tileBegin, tileSpan, tilesIn, type Levels } from "./wanted.ts";
+import { around, bucketSpan, levelFor, levelWithin, tileBegin, tileSpan, tilesIn, type Levels } from "./wanted.ts";
 
 const levels: Levels = { min: level(0), max: LEVEL_MAX };
 const extent = { begin: nanos(1_000), end: nanos(1_000 + 1_000_000) };
@@ -17,6 +17,15 @@ test("a bucket is a pixel or less, and one level serves all screens up to 2048 p
       expect(found === levelFor(nanos(span), px(2_048), levels)).toBe(width <= 2_048 || found === 0);
     }
   }
+});
+
+test("a span has at most so many buckets, and more than half of them", () => {
+  for (const span of [3_584n, 3_585n, 71_210_000n, 86_400_000_000_000n]) {
+    const buckets = Number(span) / Number(bucketSpan(levelWithin(nanos(span), 3_584, levels)));
+    expect(buckets).toBeLessThanOrEqual(3_584);
+    expect(buckets).toBeGreaterThan(1_791);
+  }
+  expect(levelWithin(nanos(100), 3_584, levels)).toBe(0);
 });
 
 test("levels that the server does not have are not asked for", () => {

@@ -36,6 +36,15 @@ export function levelFor(span: Nanos, width: Px, levels: Levels): Level {
   return level(Math.min(Math.max(found, levels.min), levels.max));
 }
 
+/** The lowest level in which a span has at most so many buckets. */
+export function levelWithin(span: Nanos, most: number, levels: Levels): Level {
+  let found = 0;
+  while (found < LEVEL_MAX && BigInt(most) << BigInt(found) < span) {
+    found++;
+  }
+  return level(Math.min(Math.max(found, levels.min), levels.max));
+}
+
 /** How long a bucket is. */
 export function bucketSpan(of: Level): Nanos {
   return nanos(1n << BigInt(of));

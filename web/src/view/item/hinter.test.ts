@@ -14,13 +14,18 @@ let asked: string[];
 let fail: Response | null;
 let signals: AbortSignal[];
 
-function hinterOf(): Hinter {
+/** The track of events that the durations of the track above belong to, and these. */
+const CALLS = trackLike(5, { id: "calls", tid: 9 });
+const TRACKS = [TRACK, CALLS, trackLike(7, { id: "thread/0/9/events", kind: "instants", tid: 9 })];
+
+function hinterOf(items: (track: number) => readonly TestItem[] = () => [event(12, "one"), event(12, "two"), event(15, "three")]): Hinter {
   const client = new Client("api", null, async (url, { signal }) => {
     asked.push(url);
     signals.push(signal as AbortSignal);
-    return fail ?? new Response(answerItems([event(12, "one"), event(12, "two"), event(15, "three")], new URL(url, "http://test").searchParams));
+    const { searchParams } = new URL(url, "http://test");
+    return fail ?? new Response(answerItems(items(Number(searchParams.get("track"))), searchParams));
   });
-  return new Hinter({ client });
+  return new Hinter({ client }, () => TRACKS);
 }
 
 /** What is told, in a line. */
@@ -85,4 +90,14 @@ test("what goes wrong is told, and what was known stays", async () => {
   hinter.rest(AT, () => target);
   await vi.advanceTimersByTimeAsync(350);
   expect(told(hinter)).toBe("a: 3 in 10 ns|+0|The disk is gone.");
+});
+
+test("a call has the arguments of the event that begins it, which is asked for once the call is known", async () => {
+  const call: TestItem = { begin: 12, end: 40, more: { kind: "run", begin_known: true, end_known: true, in_doubt: false, value: { number: 0, label: "read", kind: "call", colour: 1, track: null } } };
+  const entry: TestItem = { ...event(12, "sys_read"), more: { ...event(12, "sys_read").more, event: { time: 12, payload: { fd: 7 } } } };
+  const hinter = hinterOf((track) => (track === 5 ? [call] : [entry]));
+  hinter.rest(AT, () => ({ ...target, track: CALLS }));
+  await vi.advanceTimersByTimeAsync(350);
+  expect([hinter.hint.state?.item?.kind, hinter.hint.state?.begun?.value.label]).toEqual(["run", "sys_read"]);
+  expect(asked).toEqual(["api/items?track=5&begin=10&end=20&limit=8", "api/items?track=7&begin=12&end=13&limit=64"]);
 });

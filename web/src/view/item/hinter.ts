@@ -1,9 +1,11 @@
 // The content of the tooltip: first the drawn state where the pointer rests, and then the server's answer about it.
 
+import { askEnd } from "../../api/ends.ts";
 import { askItems } from "../../api/items.ts";
 import { ApiFault } from "../../api/client.ts";
 import type { Track } from "../../model/catalogue.ts";
-import { extentOf, type TrackItem } from "../../model/items.ts";
+import { hasEnds } from "../../model/ends.ts";
+import { extentOf, type EventItem, type TrackItem } from "../../model/items.ts";
 import type { Spot } from "../../model/spot.ts";
 import type { Point } from "../../model/tip.ts";
 import { Store } from "../../state/store.ts";
@@ -30,6 +32,8 @@ export interface Hint extends Target {
   readonly at: Point;
   /** The item there, once it is known. */
   readonly item: TrackItem | null;
+  /** The event at its begin, whose fields are its arguments, once that is known and if it is one. */
+  readonly begun: EventItem | null;
   /** How many more are there at the same time. */
   readonly others: number;
   readonly isAsking: boolean;
@@ -40,11 +44,13 @@ export interface Hint extends Target {
 export class Hinter {
   readonly hint = new Store<Hint | null>(null);
   private readonly page: Pick<Page, "client">;
+  private readonly tracks: () => readonly Track[];
   private timer: ReturnType<typeof setTimeout> | null = null;
   private asking = new AbortController();
 
-  constructor(page: Pick<Page, "client">) {
+  constructor(page: Pick<Page, "client">, tracks: () => readonly Track[]) {
     this.page = page;
+    this.tracks = tracks;
   }
 
   /** The pointer, or the focus, is somewhere; the item there is found once it has rested. */
@@ -72,7 +78,7 @@ export class Hinter {
   private show(at: Point, target: Target): void {
     const { track, spot } = target;
     const tells = spot !== null && track.kind !== "counter" && track.kind !== "heat";
-    this.hint.update(() => ({ ...target, at, item: null, others: 0, isAsking: tells, failure: null }));
+    this.hint.update(() => ({ ...target, at, item: null, begun: null, others: 0, isAsking: tells, failure: null }));
     if (tells) {
       void this.ask(track, spot);
     }
@@ -91,6 +97,10 @@ export class Hinter {
       const [first] = items;
       const same = items.filter((item) => first !== undefined && extentOf(item).begin === extentOf(first).begin);
       tell({ item: first ?? null, others: Math.max(0, same.length - 1) });
+      if (first !== undefined && hasEnds(first) && first.beginKnown && !asking.signal.aborted) {
+        const end = await askEnd(this.page.client, first, "begin", track, this.tracks(), asking.signal);
+        tell({ begun: end.kind === "event" ? end.item : null });
+      }
     } catch (error) {
       tell({ failure: sentence(error instanceof ApiFault ? error.message : String(error)) });
     }

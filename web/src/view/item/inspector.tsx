@@ -1,10 +1,10 @@
 // The panel that tells all known facts about the picked item.
 
-import type { ComponentChildren, JSX } from "preact";
-import { useState } from "preact/hooks";
-import { FIELD_LINES_MAX, factsOf, fieldLines, titleOf, type Fact, type FieldLine, type Telling } from "../../model/facts.ts";
+import type { JSX } from "preact";
+import { hasEnds } from "../../model/ends.ts";
+import { factsOf, titleOf, type Fact, type Telling } from "../../model/facts.ts";
 import { advice } from "../../model/fault.ts";
-import { jsonOf, type EventItem, type TrackItem } from "../../model/items.ts";
+import { jsonOf, type TrackItem } from "../../model/items.ts";
 import { colourOf, css } from "../../model/palette.ts";
 import { slotOfValue } from "../../model/siblings.ts";
 import { nameOf } from "../../model/rows.ts";
@@ -13,7 +13,8 @@ import { clockOf } from "../../state/viewer.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
 import { wordsAt } from "../words.ts";
-import { copyText } from "../leaving.ts";
+import { Ends } from "./ends.tsx";
+import { Copy, CopySign, EventFields } from "./fields.tsx";
 import "./item.css";
 import { sentence, type Picked } from "./picker.ts";
 import { SelectionSums } from "./sums.tsx";
@@ -85,6 +86,7 @@ function Content({ page, picked }: { readonly page: Page; readonly picked: Picke
     <>
       {picked.complete ? null : <p class="faint">Not all of the traces is read yet: more may become known.</p>}
       <One page={page} item={first} facts={factsOf(first, track, telling)} telling={telling} />
+      {hasEnds(first) ? <Ends page={page} run={first} track={track} /> : null}
       {others.length === 0 ? null : <h3>At the same time</h3>}
       {others.map((other, index) => (
         <details key={index}>
@@ -166,85 +168,10 @@ function FactLine({ page, fact }: { readonly page: Page; readonly fact: Fact }):
   );
 }
 
-function EventFields({ item: { event, bases } }: { readonly item: EventItem }): JSX.Element {
-  if (event === null) {
-    return <p class="faint">Which event of the trace this is cannot be told: several of its kind are at that time.</p>;
-  }
-  const lines = fieldLines(event, bases);
-  const left = lines.length - FIELD_LINES_MAX;
-  return (
-    <>
-      <table class="fields-of">
-        <tbody>
-          {lines.slice(0, FIELD_LINES_MAX).map((line, index) => (
-            <FieldRow key={index} line={line} />
-          ))}
-        </tbody>
-      </table>
-      {left <= 0 ? null : <p class="faint">{left.toLocaleString("en")} more are not shown; a copy of all has them.</p>}
-    </>
-  );
-}
-
-function FieldRow({ line }: { readonly line: FieldLine }): JSX.Element {
-  const { name, text, type, hint, copy, depth } = line;
-  const isHead = text === null && depth === 0;
-  return (
-    <tr class={isHead ? "head" : ""}>
-      <th scope="row" colSpan={isHead ? 2 : 1} style={{ paddingLeft: `${Math.max(0, depth - 1) * 12}px` }}>
-        {name}
-      </th>
-      {isHead ? null : (
-        <td title={hint === "" ? type : `${type}, ${hint}`}>
-          {text} <span class="type">{type}</span>
-        </td>
-      )}
-      <td>
-        <CopySign text={copy} what={name} />
-      </td>
-    </tr>
-  );
-}
-
 /** All of a thing, as JSON. */
 function wholeOf(item: TrackItem, facts: readonly Fact[]): string {
   if (item.kind === "event" && item.event !== null) {
     return jsonOf(item.event, "lines");
   }
   return JSON.stringify(Object.fromEntries(facts.map(({ name, copy, text }) => [name, copy ?? text])), null, 2);
-}
-
-function CopySign({ text, what }: { readonly text: string; readonly what: string }): JSX.Element {
-  return (
-    <Copy text={text} what={what} isSign>
-      <svg width="12" height="12" viewBox="0 0 12 12" fill="none" stroke="currentColor" aria-hidden="true">
-        <path d="M4 8H1.5V1.5H8V4M4 4h6.5v6.5H4z" />
-      </svg>
-    </Copy>
-  );
-}
-
-interface CopyOptions {
-  readonly text: string;
-  readonly what: string;
-  readonly isSign?: boolean;
-  readonly children: ComponentChildren;
-}
-
-/** A button that copies something, and says so. */
-function Copy({ text, what, isSign = false, children }: CopyOptions): JSX.Element {
-  const [copied, setCopied] = useState<{ readonly text: string; readonly isDone: boolean } | null>(null);
-  const isSaid = copied?.text === text;
-  const said = !isSaid ? children : copied.isDone ? (isSign ? "✓" : "Copied") : isSign ? "✗" : "Not copied";
-  return (
-    <button
-      type="button"
-      class={isSign ? "plain copy" : "button"}
-      aria-label={isSign ? `Copy ${what}` : undefined}
-      title={`Copy ${what}`}
-      onClick={() => void copyText(text).then((isDone) => setCopied({ text, isDone }))}
-    >
-      {said}
-    </button>
-  );
 }

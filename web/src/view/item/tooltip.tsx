@@ -22,7 +22,7 @@ const ID = "tooltip";
 
 /** `timeline` is the element that the pointer moves on: the canvas of the rows and their names. */
 export function Tooltip({ page, timeline }: { readonly page: Page; readonly timeline: RefObject<HTMLElement | null> }): JSX.Element | null {
-  const hinter = useMemo(() => new Hinter(page), [page]);
+  const hinter = useMemo(() => new Hinter(page, () => page.store.state.catalogue.tracks), [page]);
   const hint = usePick(hinter.hint, (state) => state);
   const box = useRef<HTMLDivElement>(null);
   usePointer(page, hinter, timeline);
@@ -43,7 +43,7 @@ export function Tooltip({ page, timeline }: { readonly page: Page; readonly time
 
 function Told({ page, hint }: { readonly page: Page; readonly hint: Hint }): JSX.Element {
   const { state } = page.store;
-  const { item, track, words, others, isAsking, failure } = hint;
+  const { item, track, words, begun, others, isAsking, failure } = hint;
   const telling: Telling = { clock: clockOf(state), tracks: state.catalogue.tracks };
   if (item === null) {
     return (
@@ -54,7 +54,9 @@ function Told({ page, hint }: { readonly page: Page; readonly hint: Hint }): JSX
       </>
     );
   }
-  const lines = item.kind === "event" && item.event !== null ? fieldLines(item.event, item.bases) : [];
+  // A duration has the fields of the event that begins it: those are its arguments.
+  const told = item.kind === "event" ? item : begun;
+  const lines = told?.event == null ? [] : fieldLines(told.event, told.bases);
   // The name of the track stands in the words, the call of a thread that waits in the title; the panel tells the rest.
   const isTold = item.kind === "run" && item.wait?.call != null ? ["in"] : [];
   const facts = factsOf(item, track, telling).filter(({ name }) => !["track", "group", "its row", "from", ...isTold].includes(name));
@@ -68,6 +70,7 @@ function Told({ page, hint }: { readonly page: Page; readonly hint: Hint }): JSX
           {before.map((fact) => (
             <Line key={fact.name} {...fact} />
           ))}
+          {begun === null ? null : <Line name={begun.value.label} text={null} />}
           {lines.slice(0, LINES_MAX).map((line, index) => (
             <Line key={`field ${index}`} {...line} />
           ))}
