@@ -12,6 +12,7 @@ import { usePick } from "./hooks.ts";
 import { later } from "./later.tsx";
 import { commandFor, keyOf } from "./keys.ts";
 import { PanelAt } from "./panel.tsx";
+import { isModalOpen } from "./modal.tsx";
 import { Notice } from "./notice.tsx";
 import { Overview } from "./overview.tsx";
 import type { Page } from "./page.ts";
@@ -81,7 +82,9 @@ function useKeys(page: Page): void {
       const pressed = keyOf(event);
       const { key } = pressed;
       const command = isTyping(event) && !pressed.alt ? null : commandFor(pressed);
-      if (command !== null && command.where?.(store.state, event.target instanceof Element ? event.target : null) !== false && (!store.state.help || key === "Escape" || key === "?")) {
+      // A dialog has the keys while it is open; the one that lists them is closed by the key that opens it, too.
+      const isMeant = !isModalOpen() || (store.state.help && key === "?");
+      if (isMeant && command !== null && command.where?.(store.state, event.target instanceof Element ? event.target : null) !== false) {
         event.preventDefault();
         store.update((state) => command.act(state, pressed));
         command.run?.(page, pressed);

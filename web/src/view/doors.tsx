@@ -25,7 +25,7 @@ export function Doors({ page }: { readonly page: Page }): JSX.Element {
         const { isOpen } = panels[side];
         const tabs = TABS[side].map(({ title }) => title.toLowerCase()).join(", ");
         return (
-          <button key={side} type="button" class="plain door" aria-label={name} aria-pressed={isOpen} title={`${isOpen ? "Close" : "Open"}: ${tabs} (${key})`} onClick={() => act((now) => toggledPanel(now, side))}>
+          <button key={side} type="button" class="plain door" data-door={side} aria-label={name} aria-pressed={isOpen} title={`${isOpen ? "Close" : "Open"}: ${tabs} (${key})`} onClick={() => act((now) => toggledPanel(now, side))}>
             <svg width="18" height="14" viewBox="0 0 18 14" fill="none" stroke="currentColor" aria-hidden="true">
               <path d="M1.5 1.5h15v11h-15z" />
               <path d={part} fill="currentColor" opacity={isOpen ? 1 : 0.4} />
@@ -53,4 +53,9 @@ export function ClosedTabs({ page }: { readonly page: Page }): JSX.Element | nul
       ))}
     </span>
   );
+}
+
+/** The focus goes to the button that opens a panel: the panel that had it is closed. */
+export function focusDoor(side: Side): void {
+  document.querySelector<HTMLElement>(`[data-door="${side}"]`)?.focus();
 }

@@ -1,7 +1,7 @@
 // The badge that says how well the traces are known: how far reading is, which parts are missing or cannot be trusted; and the list of these.
 
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Status } from "../model/catalogue.ts";
 import { duration, timeText } from "../model/clock.ts";
 import { advice } from "../model/fault.ts";
@@ -12,6 +12,7 @@ import { minus, nanos } from "../units/time.ts";
 import { usePick } from "./hooks.ts";
 import { copyText } from "./leaving.ts";
 import { useFlash } from "./live-chip.tsx";
+import { Modal } from "./modal.tsx";
 import type { Page } from "./page.ts";
 import "./health.css";
 
@@ -62,7 +63,7 @@ export function Badge({ page }: { readonly page: Page }): JSX.Element {
           {reading.text}
         </span>
       )}
-      {isOpen ? <Health page={page} status={status} findings={findings} close={() => setOpen(false)} /> : null}
+      {isOpen ? <Health page={page} status={status} findings={findings} closed={() => setOpen(false)} /> : null}
     </>
   );
 }
@@ -100,32 +101,30 @@ interface HealthOptions {
   readonly page: Page;
   readonly status: Status;
   readonly findings: Findings;
-  readonly close: () => void;
+  readonly closed: () => void;
 }
 
-function Health({ page, status, findings, close }: HealthOptions): JSX.Element {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+function Health({ page, status, findings, closed }: HealthOptions): JSX.Element {
   const command = `kymo check ${page.store.state.traces.map(({ path, name }) => quoted(path ?? name)).join(" ")}`;
   return (
-    <dialog class="help health" ref={dialog} onClose={close} aria-labelledby="health-title">
-      <h2 id="health-title">What is known of the traces, and how well</h2>
-      <ul class="findings">
-        {findings.findings.map((finding, index) => (
-          <Found key={index} finding={finding} />
-        ))}
-      </ul>
-      <Losses page={page} status={status} findings={findings} close={close} />
-      <p>
-        Every event, and what index files say, is looked at by <code>{command}</code>{" "}
-        <button type="button" class="button" onClick={() => void copyText(command)}>
-          Copy
-        </button>
-      </p>
-      <button type="button" class="button" onClick={close}>
-        Close
-      </button>
-    </dialog>
+    <Modal title="What is known of the traces, and how well" name="health" closed={closed}>
+      {(close) => (
+        <>
+          <ul class="findings">
+            {findings.findings.map((finding, index) => (
+              <Found key={index} finding={finding} />
+            ))}
+          </ul>
+          <Losses page={page} status={status} findings={findings} close={close} />
+          <p>
+            Every event, and what index files say, is looked at by <code>{command}</code>{" "}
+            <button type="button" class="button" onClick={() => void copyText(command)}>
+              Copy
+            </button>
+          </p>
+        </>
+      )}
+    </Modal>
   );
 }
 
@@ -147,7 +146,7 @@ function Found({ finding }: { readonly finding: Finding }): JSX.Element {
 }
 
 /** When events were lost; each leads there. */
-function Losses({ page, status, findings, close }: HealthOptions): JSX.Element | null {
+function Losses({ page, status, findings, close }: Omit<HealthOptions, "closed"> & { readonly close: () => void }): JSX.Element | null {
   const { losses, omitted } = findings;
   if (losses.length === 0) {
     return null;

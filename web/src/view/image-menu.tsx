@@ -1,19 +1,28 @@
 // The button that saves an image of the timeline.
 
-import type { JSX } from "preact";
-import { useRef } from "preact/hooks";
+import type { JSX, RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { saveImage, type ImageForm } from "./image.ts";
 import "./image-menu.css";
 import type { Page } from "./page.ts";
 
 export function ImageMenu({ page }: { readonly page: Page }): JSX.Element {
   const menu = useRef<HTMLDetailsElement>(null);
+  const [isOpen, setOpen] = useState(false);
+  useLeaving(menu, isOpen);
   const save = (form: ImageForm): void => {
     void saveImage(page, form);
-    menu.current?.removeAttribute("open");
+    closed(menu.current);
+  };
+  const press = (event: KeyboardEvent): void => {
+    if (event.key === "Escape" && isOpen) {
+      event.preventDefault();
+      event.stopPropagation();
+      closed(menu.current);
+    }
   };
   return (
-    <details class="image-menu" ref={menu}>
+    <details class="image-menu" ref={menu} onToggle={(event) => setOpen(event.currentTarget.open)} onKeyDown={press}>
       <summary class="button" title="Save an image of the timeline">
         Image
       </summary>
@@ -27,4 +36,27 @@ export function ImageMenu({ page }: { readonly page: Page }): JSX.Element {
       </div>
     </details>
   );
+}
+
+/** Closes the menu; the focus is on its button then, which opened it. */
+function closed(menu: HTMLDetailsElement | null): void {
+  menu?.removeAttribute("open");
+  menu?.querySelector("summary")?.focus();
+}
+
+/** A click or a move of the focus elsewhere closes the menu. */
+function useLeaving(menu: RefObject<HTMLDetailsElement | null>, isOpen: boolean): void {
+  useEffect(() => {
+    if (!isOpen) {
+      return undefined;
+    }
+    const leave = (event: Event): void => {
+      if (event.target instanceof Node && menu.current?.contains(event.target) === false) {
+        menu.current.removeAttribute("open");
+      }
+    };
+    const names = ["pointerdown", "focusin"];
+    names.forEach((name) => document.addEventListener(name, leave, true));
+    return () => names.forEach((name) => document.removeEventListener(name, leave, true));
+  }, [menu, isOpen]);
 }

@@ -6,6 +6,7 @@ import { openedPanel, sizedPanel, toggledPanel, type Panels, type Side } from ".
 import { withPanels } from "../state/viewer.ts";
 import { Boundary } from "./boundary.tsx";
 import { useSize } from "./canvas.ts";
+import { focusDoor } from "./doors.tsx";
 import { Edge } from "./edge.tsx";
 import { usePick } from "./hooks.ts";
 import type { Page } from "./page.ts";
@@ -51,7 +52,16 @@ export function PanelAt({ page, side }: { readonly page: Page; readonly side: Si
             </button>
           ))}
         </div>
-        <button type="button" class="plain close" aria-label={`Close: ${NAMES[side]}`} title="Close" onClick={() => act((panels) => toggledPanel(panels, side))}>
+        <button
+          type="button"
+          class="plain close"
+          aria-label={`Close: ${NAMES[side]}`}
+          title="Close"
+          onClick={() => {
+            act((panels) => toggledPanel(panels, side));
+            focusDoor(side);
+          }}
+        >
           ×
         </button>
       </div>

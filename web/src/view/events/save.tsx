@@ -43,8 +43,15 @@ export function SaveBar({ page, say, close }: SaveOptions): JSX.Element {
       </div>
     );
   }
+  const press = (event: KeyboardEvent): void => {
+    if (event.key === "Escape") {
+      event.preventDefault();
+      event.stopPropagation();
+      close();
+    }
+  };
   return (
-    <div class="event-save">
+    <div class="event-save" onKeyDown={press}>
       <label>
         Save{" "}
         <select value={which} onChange={(event) => setWhich(event.currentTarget.value as Which)}>

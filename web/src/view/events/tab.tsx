@@ -18,7 +18,7 @@ const NAMES_MAX = 2_000;
 export function EventsTab({ page }: { readonly page: Page }): JSX.Element {
   const { events } = page;
   const [saves, setSaves] = useState(false);
-  const search = useRef<HTMLInputElement>(null);
+  const [search, saving] = [useRef<HTMLInputElement>(null), useRef<HTMLButtonElement>(null)];
   const ending = useRef(new AbortController());
   useEffect(() => {
     ending.current = new AbortController();
@@ -29,6 +29,10 @@ export function EventsTab({ page }: { readonly page: Page }): JSX.Element {
     };
   }, [events]);
   const say = (note: string): void => events.store.update((state) => ({ ...state, note }));
+  const closed = (): void => {
+    setSaves(false);
+    saving.current?.focus();
+  };
   const copy = (format: RowFormat): void => void copyRows(page, format, ending.current.signal).then(say);
   return (
     <div class="events">
@@ -44,13 +48,13 @@ export function EventsTab({ page }: { readonly page: Page }): JSX.Element {
           <button type="button" class="button" title="Copy the chosen rows as JSON, one in a line" onClick={() => copy("json")}>
             Copy JSON
           </button>
-          <button type="button" class="button" aria-expanded={saves} onClick={() => setSaves(!saves)}>
+          <button type="button" class="button" ref={saving} aria-expanded={saves} onClick={() => setSaves(!saves)}>
             Save…
           </button>
         </span>
       </div>
       <FindProblem page={page} />
-      {saves ? <SaveBar page={page} say={say} close={() => setSaves(false)} /> : null}
+      {saves ? <SaveBar page={page} say={say} close={closed} /> : null}
       <EventList page={page} copy={() => copy("text")} search={() => search.current?.select()} />
       <Note page={page} />
     </div>
