@@ -243,7 +243,7 @@ function tiles(standIn: StandIn, url: URL, request: IncomingMessage, response: S
   const endsAt = (Number(url.searchParams.get("first")) + Number(url.searchParams.get("count"))) * 2 ** of;
   // The existing part of a trace that grows does not change any more.
   const grown = standIn.live === null || endsAt <= standIn.grown ? "" : standIn.grown;
-  const etag = `"${read}${events.join()}${grown}"`;
+  const etag = `"${read}${encodeURIComponent(events.join())}${grown}"`;
   response.setHeader("ETag", etag);
   if (request.headers["if-none-match"] === etag) {
     response.writeHead(304).end();

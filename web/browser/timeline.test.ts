@@ -313,4 +313,57 @@ withInvented("the timeline", (stage) => {
     await picture(page, "selection-edges");
     await page.close();
   });
+
+  test("names that would move or hide the text around them do not", async () => {
+    const names = { "nginx (4711)": "ng\u202Ex (4711)", "postgres (4712)": "שרת (4712)", "sched_switch": "sched\u2067switch", "invented": "inv\u202Dented", "Counters": "Count\u202Eers" };
+    const renamed = (text: string): string => Object.entries(names).reduce((all, [name, other]) => all.replaceAll(`"${name}"`, JSON.stringify(other)), text);
+    const page = await stage.visit("", { height: 720 });
+    await page.route(/\/api\/v1\/(catalogue|traces|items)/, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, body: renamed(await response.text()) });
+    });
+    await page.reload();
+    await complete(page);
+    const shown = await page.locator(".label .name").allTextContents();
+    expect(shown).toContain("ng\\u{202E}x (4711)");
+    expect(shown).toContain("\u2068שרת (4712)\u2069");
+    expect(await page.locator(".label.head").allTextContents()).toContain("▾Count\\u{202E}ers 1");
+    expect(await page.locator(".chip").first().textContent()).toBe("inv\\u{202D}ented");
+    // Everywhere else, too: the tooltip and the panel of an item, the tree, the filters and their chips, the legend, the list of events.
+    await page.mouse.click(700, (await boxOf(page, ".label:has-text('4711')")).y + 10);
+    await page.getByRole("region", { name: "Right panel" }).getByText("ng\\u{202E}x").first().waitFor();
+    for (const key of ["k", "b", "Alt+1"]) {
+      await page.keyboard.press(key);
+    }
+    await page.getByRole("toolbar", { name: "Legend" }).getByRole("button", { name: /switch/ }).click();
+    await complete(page);
+    await rested(page);
+    // Something else on the screen may still move, which hides it.
+    await expect
+      .poll(async () => {
+        await page.mouse.move(700, (await boxOf(page, ".label:has-text('4712')")).y + 10);
+        return page.locator(".tooltip").waitFor({ timeout: 2_000 }).then(() => true, () => page.mouse.move(702, 300).then(() => false));
+      })
+      .toBe(true);
+    await expect.poll(() => page.locator(".filter-chip").textContent()).toContain("sched\\u{2067}switch");
+    await rested(page);
+    const raw = await page.evaluate(() => {
+      const found: string[] = [];
+      const look = (text: string | null): void => void (/[\u202a-\u202e\u2066\u2067]/.test(text ?? "") && found.push(text ?? ""));
+      const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+      while (walker.nextNode() !== null) {
+        look(walker.currentNode.textContent);
+      }
+      document.querySelectorAll("[title], [aria-label]").forEach((element) => (look(element.getAttribute("title")), look(element.getAttribute("aria-label"))));
+      look(location.href);
+      return found;
+    });
+    expect(raw).toEqual([]);
+    await picture(page, "bidi");
+    // The filter, and so the URL, have the name as it is recorded.
+    expect(new URLSearchParams((await hashOf(page)).slice(1)).get("event")).toBe("sched\u2067switch");
+    await page.close();
+    // The server knows no event of that name, and its message has the name.
+    stage.expectFaults(/status of 400/);
+  });
 });

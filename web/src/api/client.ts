@@ -2,13 +2,15 @@
 
 import type { Fault, FaultKind } from "../model/fault.ts";
 import { Shape, ShapeFault, parseJson } from "../model/json.ts";
+import { plain } from "../model/plain.ts";
 
 /** Why there is no answer. */
 export class ApiFault extends Error implements Fault {
   readonly kind: FaultKind;
 
   constructor(kind: FaultKind, message: string) {
-    super(message);
+    // A message names things of the traces.
+    super(message.split("\n").map(plain).join("\n"));
     this.kind = kind;
   }
 }

@@ -2,6 +2,7 @@
 
 import type { Track, TrackValue } from "../model/catalogue.ts";
 import { SURFACES, colourOf, css, heightOf, inkOn, mix, packed, paler, type Colouring, type Rgb, type Theme } from "../model/palette.ts";
+import { plain } from "../model/plain.ts";
 import { slotOfValue } from "../model/siblings.ts";
 import { STRIP_ROWS } from "./strip.ts";
 
@@ -86,7 +87,7 @@ export class Looks {
 
   private make(label: string, kind: string, colour: Rgb): Look {
     return {
-      label,
+      label: plain(label),
       kind,
       colour,
       packed: packed(colour),

@@ -6,6 +6,7 @@ import { baseAt, integerText, type FieldBase } from "./bases.ts";
 import type { Track } from "./catalogue.ts";
 import { duration, timeText, zoneText, type Clock } from "./clock.ts";
 import { Fields, Figure, durationOf, jsonOf, type ArrowItem, type EventItem, type Field, type Item, type ItemValue, type RunItem, type TrackItem } from "./items.ts";
+import { plain } from "./plain.ts";
 import { nameOf } from "./rows.ts";
 import { callText, waitLines } from "./waits.ts";
 
@@ -44,7 +45,11 @@ export interface Telling {
 }
 
 /** The title of an item, in a few words. */
-export function titleOf(item: TrackItem, { tracks }: Telling): string {
+export function titleOf(item: TrackItem, telling: Telling): string {
+  return plain(wordsFor(item, telling));
+}
+
+function wordsFor(item: TrackItem, { tracks }: Telling): string {
   if (item.kind === "run" && item.wait?.call != null) {
     return `${item.value.label} in ${callText(item.wait.call)}`;
   }
@@ -66,7 +71,7 @@ function isMessage(item: ArrowItem): boolean {
 
 /** The subject of a row of events. */
 function whoOf(track: Track | null): string {
-  return track === null ? "something" : nameOf(track).replace(/: events$/, "");
+  return track === null ? "something" : nameOf(track).replace(/: events(\u2069?)$/, "$1");
 }
 
 /** All facts but the fields of events. */
@@ -76,7 +81,7 @@ export function factsOf(item: TrackItem, track: Track, telling: Telling): Fact[]
 }
 
 function fact(name: string, text: string, more: Partial<Fact> = {}): Fact {
-  return { name, text, hint: "", copy: text, to: null, isDoubtful: false, ...more };
+  return { hint: "", copy: text, to: null, isDoubtful: false, ...more, name: plain(name), text: plain(more.text ?? text) };
 }
 
 function timeFact(name: string, time: Nanos, clock: Clock, more: Partial<Fact> = {}): Fact {
@@ -194,7 +199,8 @@ function within({ bases, path }: Place, name: string): Place {
 export function fieldLines(event: Fields, bases: readonly FieldBase[]): FieldLine[] {
   const parts = [...event.members].filter(([, field]) => isNested(field));
   const rank = (name: string): number => (name === "payload" ? 0 : 1);
-  return parts.sort(([one], [other]) => rank(one) - rank(other)).flatMap(([name, field]) => linesOf(PARTS[name] ?? name, field, 0, { bases, path: [name] }));
+  const lines = parts.sort(([one], [other]) => rank(one) - rank(other)).flatMap(([name, field]) => linesOf(PARTS[name] ?? name, field, 0, { bases, path: [name] }));
+  return lines.map((line) => ({ ...line, name: plain(line.name), text: line.text === null ? null : plain(line.text) }));
 }
 
 function linesOf(name: string, field: Field, depth: number, place: Place): FieldLine[] {

@@ -7,6 +7,7 @@ import { PLAIN_FILTER, type Filter } from "./filter.ts";
 import { groupsIn } from "./groups.ts";
 import { shownTest, sizeOf, type Layout, type RowSize } from "./layout.ts";
 import { pinnedTracks } from "./pins.ts";
+import { plain } from "./plain.ts";
 
 export { PLAIN_LAYOUT, type Layout } from "./layout.ts";
 
@@ -99,8 +100,13 @@ function heightIn(track: Track, size: RowSize): CssPx {
   return cssPx(Math.round((isNested ? NESTED_HEIGHT : HEIGHTS[track.kind]) * FACTORS[size]));
 }
 
-/** The name of a track where it stands: a part of a thread that has no row of its own says of which one, and of which host. */
+/** The name of a track as it is shown. */
 export function nameOf(track: Track): string {
+  return plain(nameIn(track));
+}
+
+/** The name of a track where it stands: a part of a thread that has no row of its own says of which one, and of which host. */
+function nameIn(track: Track): string {
   if (track.parent === null && track.tid !== null && track.depth !== null && track.depth > 0 && track.name.startsWith("durations")) {
     return `thread ${track.tid}: depth ${track.depth}${track.host === null ? "" : ` · ${track.host}`}`;
   }
@@ -110,7 +116,7 @@ export function nameOf(track: Track): string {
 
 /** The same below the head of its group, which says that these are threads: names that differ at their ends are not cut so soon. */
 export function labelOf(track: Track): string {
-  return nameOf(track).replace(/^thread (?=\d+: )/, "");
+  return plain(nameIn(track).replace(/^thread (?=\d+: )/, ""));
 }
 
 /** How high all rows are together. */

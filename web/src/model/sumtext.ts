@@ -5,6 +5,7 @@ import type { Catalogue, Track, TrackValue } from "./catalogue.ts";
 import { grouped } from "./cells.ts";
 import { duration } from "./clock.ts";
 import { binBegin } from "./inspect.ts";
+import { plain } from "./plain.ts";
 import { shortQuantity } from "./quantity.ts";
 import { nameOf } from "./rows.ts";
 import { added, type Sums, type TrackSum, type ValueSum } from "./sums.ts";
@@ -196,7 +197,7 @@ function trackAt({ tracks }: Catalogue, number: number): Track | null {
 }
 
 function labelOf(catalogue: Catalogue, value: number): string {
-  return catalogue.values[value]?.label ?? UNNAMED;
+  return plain(catalogue.values[value]?.label ?? UNNAMED);
 }
 
 /** `~`: about. */

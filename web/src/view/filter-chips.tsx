@@ -6,6 +6,7 @@ import { peopleOf } from "../model/facets.ts";
 import { FACETS, unanswered, type Facet } from "../model/filter.ts";
 import { stateLabel } from "../model/filter-values.ts";
 import { openedPanel } from "../model/panels.ts";
+import { plain } from "../model/plain.ts";
 import { refiltered } from "../state/filter.ts";
 import { withPanels, type State } from "../state/viewer.ts";
 import { usePick } from "./hooks.ts";
@@ -26,7 +27,7 @@ export function FilterChips({ page }: { readonly page: Page }): JSX.Element | nu
   const open = (): void => store.update((state) => withPanels(state, openedPanel(state.panels, "rail", "filters")));
   return (
     <ul class="chips filter-chips" aria-label="Filter">
-      {filter.text.trim() === "" ? null : <Chip text={filter.text} hint={filter.text} open={open} remove={() => store.update((state) => refiltered(state, { text: "" }))} />}
+      {filter.text.trim() === "" ? null : <Chip text={plain(filter.text)} hint={plain(filter.text)} open={open} remove={() => store.update((state) => refiltered(state, { text: "" }))} />}
       {chosen.map((facet) => {
         const text = facetText(store.state, facet);
         const doubt = lacking.includes(facet) ? `\nEvents of these traces do not say ${facet === "applications" ? "whose they are" : `their ${NAMES[facet]}`}: only rows follow this.` : "";
@@ -77,7 +78,7 @@ function listText(state: State, facet: Facet, items: readonly (string | number)[
     const plural = facet === "processes" ? "processes" : `${NAMES[facet]}s`;
     return `${items.length.toLocaleString("en")} ${plural}`;
   }
-  return `${facet === "events" || facet === "cpus" ? `${NAMES[facet]} ` : ""}${items.map((item) => itemText(state, facet, item)).join(", ")}`;
+  return `${facet === "events" || facet === "cpus" ? `${NAMES[facet]} ` : ""}${items.map((item) => plain(itemText(state, facet, item))).join(", ")}`;
 }
 
 function itemText(state: State, facet: Facet, item: string | number): string {

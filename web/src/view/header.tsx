@@ -1,6 +1,7 @@
 // The shown traces, and how well they are known: their names, and a badge that says how far the server is.
 
 import type { JSX } from "preact";
+import { plain } from "../model/plain.ts";
 import { Doors } from "./doors.tsx";
 import { FilterChips } from "./filter-chips.tsx";
 import { Badge } from "./health.tsx";
@@ -19,8 +20,8 @@ export function Header({ page }: { readonly page: Page }): JSX.Element {
       <h1 class="mark">Kymograph</h1>
       <ul class="chips" aria-label="Traces">
         {traces.map((trace) => (
-          <li class="chip" key={trace.path ?? trace.name} title={trace.path ?? trace.name}>
-            {trace.name}
+          <li class="chip" key={trace.path ?? trace.name} title={plain(trace.path ?? trace.name)}>
+            {plain(trace.name)}
           </li>
         ))}
       </ul>

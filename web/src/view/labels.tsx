@@ -4,6 +4,7 @@ import type { JSX, RefObject } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { choosesEvents } from "../model/filter.ts";
 import { followsEvents } from "../model/filter-tracks.ts";
+import { plain } from "../model/plain.ts";
 import { labelOf, nameOf, type Row } from "../model/rows.ts";
 import { rowsOnScreen } from "../model/screen.ts";
 import { namesSized } from "../state/tracks.ts";
@@ -92,7 +93,7 @@ function Label({ page, row, place: among, scroll, isFixed, isBelow, isOfSome }: 
           <span class="arrow" aria-hidden="true">
             {row.folded ? "▸" : "▾"}
           </span>
-          {row.group} <span class="faint">{row.count}</span>
+          {plain(row.group)} <span class="faint">{row.count}</span>
         </button>
       </div>
     );
@@ -101,7 +102,7 @@ function Label({ page, row, place: among, scroll, isFixed, isBelow, isOfSome }: 
   // Rows that tell of events follow a filter of events; of all others the page says that they do not.
   const note = isOfSome && !followsEvents(track) ? "\nTold by all events, also those that the filter leaves out" : "";
   return (
-    <div class={`label${fixed}${track.parent === null ? "" : " nested"}${isBelow ? " below" : ""}${row.dimmed ? " dimmed" : ""}`} role="listitem" {...among} style={place} title={`${name}\n${track.id}${note}`}>
+    <div class={`label${fixed}${track.parent === null ? "" : " nested"}${isBelow ? " below" : ""}${row.dimmed ? " dimmed" : ""}`} role="listitem" {...among} style={place} title={`${name}\n${plain(track.id)}${note}`}>
       <button type="button" class="plain name" data-row={row.key} onClick={() => pickAtMeant(page, row.key)}>
         {labelOf(track)}
       </button>

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { chosenBy, isNamed, isOut, legendOf, type LegendAct, type LegendEntry, type LegendSection } from "../model/legend.ts";
 import { colourOf, css } from "../model/palette.ts";
+import { plain } from "../model/plain.ts";
 import { rowsSeen } from "../model/screen.ts";
 import { slotOfValue } from "../model/siblings.ts";
 import { refiltered } from "../state/filter.ts";
@@ -108,12 +109,12 @@ function Entries({ page }: { readonly page: Page }): JSX.Element {
       class={`plain legend-entry${isOut(entry, filter) ? " out" : ""}`}
       tabIndex={idOf(title, entry) === first ? 0 : -1}
       aria-pressed={isNamed(entry, filter)}
-      title={`${entry.label}\nOnly this; with Ctrl this as well; with Alt all but this`}
+      title={`${plain(entry.label)}\nOnly this; with Ctrl this as well; with Alt all but this`}
       onFocus={() => setCurrent(idOf(title, entry))}
       onClick={(event) => act(entry, event.altKey ? "but" : event.ctrlKey || event.metaKey || event.shiftKey ? "also" : "only")}
     >
       <Swatch state={store.state} entry={entry} />
-      <span class="legend-name">{entry.label}</span>
+      <span class="legend-name">{plain(entry.label)}</span>
     </button>
   );
   return (
@@ -127,7 +128,7 @@ function Entries({ page }: { readonly page: Page }): JSX.Element {
               <span key={idOf(title, entry)}>
                 {entry.facet === null ? (
                   <span class="legend-plain">
-                    <Swatch state={store.state} entry={entry} /> {entry.label}
+                    <Swatch state={store.state} entry={entry} /> {plain(entry.label)}
                   </span>
                 ) : (
                   button(title, entry)

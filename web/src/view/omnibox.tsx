@@ -6,6 +6,7 @@ import { only } from "../model/choice.ts";
 import { eventNames } from "../model/facets.ts";
 import type { Note } from "../model/notes.ts";
 import { answerTo, type OmniHit, type OmniWorld } from "../model/omnibox.ts";
+import { plain } from "../model/plain.ts";
 import { refiltered } from "../state/filter.ts";
 import { Store } from "../state/store.ts";
 import { trackSeen } from "../state/tracks.ts";
@@ -160,8 +161,8 @@ export function Omnibox({ page, commands }: { readonly page: Page; readonly comm
             onPointerMove={() => setChosen(index)}
           >
             <span class="omnibox-what">{hit.what}</span>
-            <span class="omnibox-label">{hit.label}</span>
-            <span class="omnibox-detail faint">{hit.detail}</span>
+            <span class="omnibox-label">{plain(hit.label)}</span>
+            <span class="omnibox-detail faint">{plain(hit.detail)}</span>
           </li>
         ))}
         {answer.note === null ? null : (

@@ -4,6 +4,7 @@ import type { Catalogue, Track } from "../model/catalogue.ts";
 import { duration } from "../model/clock.ts";
 import type { Piece } from "../model/cache.ts";
 import { binBegin, inspect, type Inspected } from "../model/inspect.ts";
+import { plain } from "../model/plain.ts";
 import { exactQuantity } from "../model/quantity.ts";
 import { nameOf } from "../model/rows.ts";
 import { NONE } from "../model/tile.ts";
@@ -41,7 +42,7 @@ function foundText({ found, quality }: Inspected, catalogue: Catalogue, bucket: 
 }
 
 function wordsOf(found: NonNullable<Inspected["found"]>, catalogue: Catalogue, bucket: Nanos, unit: string | null): string {
-  const name = (value: number): string => catalogue.values[value]?.label ?? "…";
+  const name = (value: number): string => plain(catalogue.values[value]?.label ?? "…");
   switch (found.kind) {
     case "value": {
       const part = found.share >= 0.995 ? "" : ` ${percent(found.share)} of ${duration(bucket)}`;

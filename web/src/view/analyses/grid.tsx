@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cellHint, cellText } from "../../model/cells.ts";
+import { plain } from "../../model/plain.ts";
 import { timeText, type Clock } from "../../model/clock.ts";
 import { nextSorting, type Sorting } from "../../model/sort.ts";
 import { isNumeric, spanOfRow, type Cell, type Row, type Span, type Table } from "../../model/tables.ts";
@@ -133,17 +134,17 @@ interface CellOptions {
 }
 
 function CellOf({ page, cell, text, clock, isRight, show }: CellOptions): JSX.Element {
-  const [all, hint] = [cellText(cell, clock), cellHint(cell)];
+  const [all, hint, shown] = [plain(cellText(cell, clock)), cellHint(cell), plain(text)];
   const leads = cell.kind === "time" || cell.kind === "range" || (cell.kind === "process" && trackOfThread(page.store.state, cell.tid) !== null);
   const classes = `cell${isRight ? " right" : ""}${cell.kind === "unknown" ? " faint" : ""}`;
   return (
     <div role="gridcell" class={classes} title={hint === "" ? all : `${all}: ${hint}`}>
       {leads ? (
         <button type="button" class="plain link" tabIndex={-1} onClick={show}>
-          {text}
+          {shown}
         </button>
       ) : (
-        text
+        shown
       )}
     </div>
   );

@@ -6,6 +6,7 @@ import { useRef, useState } from "preact/hooks";
 import { lettersMax } from "../../model/clock.ts";
 import { listColumns, isSingle, wantedNames, type ListColumn } from "../../model/events.ts";
 import { advice } from "../../model/fault.ts";
+import { plain } from "../../model/plain.ts";
 import { timeOf } from "../../model/reel.ts";
 import { chosenRows, type EventsState } from "../../state/events.ts";
 import { clockOf, markShown } from "../../state/viewer.ts";
@@ -84,8 +85,8 @@ export function EventList({ page, copy, search }: ListOptions): JSX.Element {
       >
         <div class="event-row event-head" role="row" style={{ gridTemplateColumns: template }}>
           {columns.map((column) => (
-            <div key={column.title} role="columnheader" class={`event-cell ${column.kind}`} title={column.title}>
-              {column.title}
+            <div key={column.title} role="columnheader" class={`event-cell ${column.kind}`} title={plain(column.title)}>
+              {plain(column.title)}
             </div>
           ))}
         </div>
@@ -116,8 +117,8 @@ export function EventList({ page, copy, search }: ListOptions): JSX.Element {
               onDblClick={() => centre(page, number)}
             >
               {cells.map((cell, index) => (
-                <div key={columns[index]?.title} role="gridcell" class={`event-cell ${columns[index]?.kind ?? ""}`} title={titleFor(columns[index], cell)}>
-                  {cell}
+                <div key={columns[index]?.title} role="gridcell" class={`event-cell ${columns[index]?.kind ?? ""}`} title={titleFor(columns[index], plain(cell))}>
+                  {plain(cell)}
                 </div>
               ))}
             </div>

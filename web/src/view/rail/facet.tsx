@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Entry } from "../../model/facets.ts";
+import { plain } from "../../model/plain.ts";
 import { find, findable } from "../../model/search.ts";
 import { useLines } from "./lines.ts";
 import { VirtualList } from "./virtual.tsx";
@@ -82,7 +83,8 @@ interface LineOptions<T extends string | number> {
 
 function Line<T extends string | number>({ options, entry, index }: LineOptions<T>): JSX.Element {
   const share = options.shareOf(entry);
-  const { label, detail, count } = entry;
+  const { count } = entry;
+  const [label, detail] = [plain(entry.label), plain(entry.detail)];
   return (
     <div class={`choice${share === "none" ? " out" : ""}`} data-line={index}>
       <input

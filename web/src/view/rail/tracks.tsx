@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { allShown } from "../../model/layout.ts";
+import { plain } from "../../model/plain.ts";
 import { nameOf } from "../../model/rows.ts";
 import { between, levelOf, placesOf, tracksOf, treeOf, type Place, type TreeLine } from "../../model/tree.ts";
 import { groupMoved, groupMovedTo, pinMoved, pinMovedTo, rowsSized, trackSeen, tracksPinned, tracksShown, tracksSized } from "../../state/tracks.ts";
@@ -231,7 +232,7 @@ interface LineOptions {
 function Line(options: LineOptions): JSX.Element {
   const { line, place, isMarked, isFirst, show, fold, pin, mark, go, drag, drop } = options;
   const isGroup = line.kind === "group";
-  const name = isGroup ? line.group : nameOf(line.track);
+  const name = isGroup ? plain(line.group) : nameOf(line.track);
   const share = isGroup ? line.share : line.isShown ? "all" : "none";
   const canMove = isGroup || line.key.startsWith("pinned ");
   return (
