@@ -63,7 +63,7 @@ withInvented("the timeline", (stage) => {
     await page.waitForSelector(".pinned-edge:not(.over)");
     await complete(page);
     expect(await pixels()).toBe(scrolled);
-    // What is part of the thread goes with it.
+    // Parts of the thread go with it.
     await page.getByRole("button", { name: "Unpin events" }).first().click();
     await page.waitForSelector(".label.fixed", { state: "detached" });
     await page.close();
@@ -128,7 +128,7 @@ withInvented("the timeline", (stage) => {
       );
     expect(await has(swatch)).toBe(true);
     await picture(page, "legend-light");
-    // One entry is reached by Tab, the others by arrows; what is chosen is in the header and in the URL.
+    // One entry is reached by Tab, the others by arrows; the choice is in the header and in the URL.
     await legend.locator("[tabindex='0'].legend-entry").focus();
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("Enter");
@@ -160,6 +160,10 @@ withInvented("the timeline", (stage) => {
     const legend = await boxOf(page, ".legend");
     expect([legend.height < 90, legend.y + legend.height <= (await boxOf(page, ".status")).y + 1]).toEqual([true, true]);
     await picture(page, `legend-${colorScheme}-${width}`);
+    // It goes along when there is less room.
+    await page.keyboard.press("i");
+    const panel = await boxOf(page, ".panel.inspector");
+    await expect.poll(async () => (await boxOf(page, ".legend")).x + (await boxOf(page, ".legend")).width).toBeLessThanOrEqual(panel.x + 1);
     await page.close();
   });
 
@@ -234,6 +238,8 @@ withInvented("the timeline", (stage) => {
     await page.evaluate((hash) => (location.hash = hash), window(5_000, 1_000));
     await page.waitForSelector(".legend", { state: "detached" });
     await expect.poll(() => hashOf(page)).toBe(`#${window(5_000, 1_000)}`);
+    await page.goBack();
+    await expect.poll(() => hashOf(page)).toBe(zoomed.replace("&legend=1", ""));
     await page.close();
   });
 
@@ -365,5 +371,37 @@ withInvented("the timeline", (stage) => {
     await page.close();
     // The server knows no event of that name, and its message has the name.
     stage.expectFaults(/status of 400/);
+  });
+
+  test("threads of one process have different colors, the same after another look", async () => {
+    interface Listed {
+      readonly tracks: { number: number; tid: number | null; process: unknown }[];
+      readonly values: { label: string; kind: string; colour: number; track: unknown }[];
+    }
+    const page = await stage.visit("", { height: 720 });
+    await page.route(/\/api\/v1\/catalogue/, async (route) => {
+      const response = await route.fetch();
+      const listed = JSON.parse(await response.text()) as Listed;
+      listed.tracks.filter(({ tid }) => tid != null).forEach((track) => (track.process = 4711));
+      // Hashes that would give all of them one color.
+      listed.values.filter(({ kind, label }) => kind === "thread" && label !== "idle").forEach((value) => {
+        const tid = Number(/\((\d+)\)/.exec(value.label)?.[1]);
+        [value.colour, value.track] = [7, listed.tracks.find((track) => track.tid === tid)?.number ?? null];
+      });
+      await route.fulfill({ response, body: JSON.stringify(listed) });
+    });
+    const swatches = async (hash: string): Promise<string[]> => {
+      await page.goto(`${stage.server.url}/${hash}`);
+      await page.reload();
+      await complete(page);
+      const threads = page.getByRole("toolbar", { name: "Legend" }).getByRole("group", { name: "Threads" });
+      await expect.poll(() => threads.locator("button").count()).toBe(7);
+      return threads.locator("button .legend-swatch").evaluateAll((all) => all.map((one) => getComputedStyle(one).backgroundColor));
+    };
+    const first = await swatches("#legend=1");
+    expect(new Set(first).size).toBe(7);
+    // Scrolled elsewhere, the server tells of values in another order.
+    expect(await swatches("#legend=1&down=60&fold=Events")).toEqual(first);
+    await page.close();
   });
 });

@@ -131,7 +131,7 @@ export function isOut({ facet, key }: LegendEntry, filter: Filter): boolean {
   return facet !== null && isActive(filter) && !isChosen(filter[facet] as Choice<string | number> | null, key);
 }
 
-/** What a click does: `only` this, or all again if it was so; `also` this, or no more; `but` this. */
+/** The effects of a click: `only` this, or all again if it was so; `also` this, or no more; `but` this. */
 export type LegendAct = "only" | "also" | "but";
 
 /** The filter's part after that. */

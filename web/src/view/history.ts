@@ -67,7 +67,11 @@ export function keepUrl({ store, events }: Pick<Page, "store" | "events">): void
       return;
     }
     const seen = decodeUrl(location.hash);
+    // The browser has made an entry for it.
+    isReturning = true;
     store.update((state) => reopened(state, seen));
+    isReturning = false;
+    history.replaceState(OWN, "", location.href);
     events.reopen(seen.listed);
   });
 }

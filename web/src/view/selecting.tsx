@@ -204,8 +204,10 @@ function Handle({ page, which, time, x }: HandleOptions): JSX.Element {
       onPointerCancel={letGo}
       onLostPointerCapture={letGo}
       onWheel={(event) => {
-        // The canvas below knows what that means.
-        event.preventDefault();
+        // The canvas below zooms and moves; rows scroll by themselves.
+        if (event.ctrlKey || event.metaKey || event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+          event.preventDefault();
+        }
         (event.currentTarget as HTMLElement).closest(".area")?.querySelector("canvas")?.dispatchEvent(new WheelEvent("wheel", event));
       }}
       onKeyDown={(event) => {
