@@ -160,10 +160,12 @@ withInvented("the timeline", (stage) => {
     const legend = await boxOf(page, ".legend");
     expect([legend.height < 90, legend.y + legend.height <= (await boxOf(page, ".status")).y + 1]).toEqual([true, true]);
     await picture(page, `legend-${colorScheme}-${width}`);
-    // It goes along when there is less room.
-    await page.keyboard.press("i");
-    const panel = await boxOf(page, ".panel.inspector");
-    await expect.poll(async () => (await boxOf(page, ".legend")).x + (await boxOf(page, ".legend")).width).toBeLessThanOrEqual(panel.x + 1);
+    // It goes along when a panel takes a part of the room; in narrow windows the panel is below it.
+    if (width > 1_000) {
+      await page.keyboard.press("i");
+      const panel = await boxOf(page, ".panel.inspector");
+      await expect.poll(async () => (await boxOf(page, ".legend")).x + (await boxOf(page, ".legend")).width).toBeLessThanOrEqual(panel.x + 1);
+    }
     await page.close();
   });
 
@@ -395,11 +397,11 @@ withInvented("the timeline", (stage) => {
       await page.reload();
       await complete(page);
       const threads = page.getByRole("toolbar", { name: "Legend" }).getByRole("group", { name: "Threads" });
-      await expect.poll(() => threads.locator("button").count()).toBe(7);
+      await expect.poll(() => threads.locator("button").count()).toBe(5);
       return threads.locator("button .legend-swatch").evaluateAll((all) => all.map((one) => getComputedStyle(one).backgroundColor));
     };
     const first = await swatches("#legend=1");
-    expect(new Set(first).size).toBe(7);
+    expect(new Set(first).size).toBe(5);
     // Scrolled elsewhere, the server tells of values in another order.
     expect(await swatches("#legend=1&down=60&fold=Events")).toEqual(first);
     await page.close();
