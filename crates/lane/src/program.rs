@@ -210,6 +210,12 @@ impl<'m, M: ProgramMemory> ProgramSide<'m, M> {
         self.memory.store(header::CONTEXTS, contexts, Relaxed);
     }
 
+    /// Sets the size of the pool until a recorder sets another one.
+    pub fn limit_pool(&self, bytes: u64) {
+        let subs = bytes.div_ceil(self.layout.sub_buffer_bytes.into()).clamp(1, self.layout.sub_buffers.into());
+        self.memory.store(header::POOL, subs, Relaxed);
+    }
+
     /// Reserves room for an event of `bytes` bytes in the lane's current sub-buffer. Write the
     /// event there, then [publish](Self::publish) it.
     #[inline]

@@ -681,7 +681,7 @@ impl Daemon {
             // twice.
             let held = served.iter_mut().find(|served| served.key() == key).filter(|it| !is_drained(it, sessions));
             let (held, bytes) = held.and_then(|served| served.program.held().ok()).unwrap_or_default();
-            let runs = program.runs_but(&held, snapshot.bytes_max().saturating_sub(bytes));
+            let runs = program.runs_but(&held, snapshot.pool_bytes().saturating_sub(bytes));
             snapshot.meets(&program.who, &program.known, DrainProgress::default(), clocks);
             if !served.iter().any(|served| served.key() == key && !served.is_dead) {
                 snapshot.has_ended(key);

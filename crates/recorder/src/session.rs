@@ -469,7 +469,7 @@ impl RecordingSession {
 
     pub(crate) fn take(&mut self, program: &ProgramFacts, run: &EventRun<'_>, clocks: &mut WatchedClocks) {
         if self.options.keep == Keep::Newest {
-            let bytes_max = self.bytes_max();
+            let bytes_max = self.pool_bytes();
             if let Some(who) = self.choosing.known.get(&program.identity.key) {
                 self.flight.take(who, program, run, bytes_max);
             }
@@ -499,8 +499,8 @@ impl RecordingSession {
         }
     }
 
-    /// Bytes that a flight recorder keeps of a program.
-    pub(crate) fn bytes_max(&self) -> u64 {
+    /// Bytes of a program's pool; of a flight recorder, those that it keeps of a program.
+    pub(crate) fn pool_bytes(&self) -> u64 {
         self.options.pool_bytes.unwrap_or(POOL_BYTES)
     }
 

@@ -3,9 +3,9 @@
 //! the program yet.
 //!
 //! ```text
-//! kymo selection 1 8172364912         version of this text; number: nanoseconds of the system's uptime, each text has a later one
-//! session 5 demo-1234 1234 77 99      contexts that events carry; tag of programs that it starts, and the PID, namespace and
-//!                                     start time of the process that starts them
+//! kymo selection 2 8172364912         version of this text; number: nanoseconds of the system's uptime, each text has a later one
+//! session 5 1024 demo-1234 1234 77 99 contexts that events carry; bytes of a program's pool; tag of programs that it starts, and
+//!                                     the PID, namespace and start time of the process that starts them
 //! enable 6                            a step: enable, disable or filter; the least important level
 //! event net:*                           patterns of `PROVIDER:NAME`
 //! process server                        patterns of programs
@@ -20,7 +20,7 @@ use crate::glob::matches;
 
 /// Bytes of a text.
 pub const BYTES_MAX: usize = 16 << 10;
-const HEAD: &str = "kymo selection 1 ";
+const HEAD: &str = "kymo selection 2 ";
 /// Level of events whose definitions have none: the least important one.
 const LEVEL_MAX: u8 = 14;
 
@@ -53,6 +53,8 @@ pub struct PublishedSelection<'t> {
 pub struct PublishedSession<'t> {
     /// Contexts that events carry.
     pub contexts: u64,
+    /// Bytes of a program's pool of sub-buffers.
+    pub pool_bytes: u64,
     /// The process that starts programs for the session.
     pub starts: Option<Starter<'t>>,
     steps: &'t str,
@@ -90,7 +92,7 @@ impl<'t> PublishedSelection<'t> {
     ///
     /// ```
     /// use kymo_schema::published::{PublishedCandidate, PublishedSelection};
-    /// let text = "kymo selection 1 12\nsession 0\nenable\nevent net:*\nprocess serv*\n";
+    /// let text = "kymo selection 2 12\nsession 0 0\nenable\nevent net:*\nprocess serv*\n";
     /// let session = PublishedSelection::read(text).unwrap().sessions().next().unwrap();
     /// let program = PublishedCandidate { name: "server", ..PublishedCandidate::default() };
     /// assert!(session.takes_program(&program) && session.takes(&program, "net:sent", 6));
@@ -106,13 +108,13 @@ impl<'t> PublishedSelection<'t> {
     pub fn sessions(self) -> impl Iterator<Item = PublishedSession<'t>> {
         parts(self.rest, |line| line.starts_with("session ")).filter_map(|(head, steps)| {
             let mut words = head.split(' ').skip(1);
-            let contexts = words.next()?.parse().ok()?;
+            let (contexts, pool_bytes) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
             let starts = words.next().and_then(|tag| {
                 let pid = words.next()?.parse().ok()?;
                 let (namespace, started) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
                 Some(Starter { tag, pid, namespace, started })
             });
-            Some(PublishedSession { contexts, starts, steps })
+            Some(PublishedSession { contexts, pool_bytes, starts, steps })
         })
     }
 }
@@ -240,12 +242,12 @@ impl SelectionWriter {
     }
 
     /// Begins a session.
-    pub fn session(&mut self, contexts: u64, starts: Option<Starter<'_>>) {
+    pub fn session(&mut self, contexts: u64, pool_bytes: u64, starts: Option<Starter<'_>>) {
         let starts = starts.map_or(String::new(), |starter| {
             let Starter { tag, pid, namespace, started } = starter;
             format!(" {tag} {pid} {namespace} {started}")
         });
-        self.session = (self.text.len(), format!("session {contexts}{starts}\n"));
+        self.session = (self.text.len(), format!("session {contexts} {pool_bytes}{starts}\n"));
         self.text.push_str(&self.session.1);
     }
 
@@ -306,10 +308,10 @@ mod tests {
 
     fn text() -> String {
         let mut writer = SelectionWriter::new(77);
-        writer.session(5, Some(STARTER));
+        writer.session(5, 4096, Some(STARTER));
         writer.step(PublishedStepKind::Enable, None, Some("demo-1"), false);
         writer.end_session();
-        writer.session(0, None);
+        writer.session(0, 0, None);
         writer.step(PublishedStepKind::Enable, Some(6), None, false);
         writer.event("net:*");
         writer.event("!net:lost");
@@ -331,7 +333,8 @@ mod tests {
         assert_eq!(all.number, 77);
         let sessions: Vec<_> = all.sessions().collect();
         let [started, session] = &sessions[..] else { panic!("{text}") };
-        assert_eq!((started.contexts, started.starts, session.starts), (5, Some(STARTER), None));
+        assert_eq!((started.contexts, started.pool_bytes), (5, 4096));
+        assert_eq!((started.starts, session.starts), (Some(STARTER), None));
         assert!(!started.takes_program(&SERVER));
         assert!(started.takes_program(&PublishedCandidate { tag: Some("demo-1"), ..SERVER }));
         assert!(session.takes_program(&SERVER));
@@ -356,7 +359,7 @@ mod tests {
             [("12", true), ("3", false), ("server-2", true), ("/usr/*", true), ("server", true), ("serve", false)]
         {
             let mut writer = SelectionWriter::new(1);
-            writer.session(0, None);
+            writer.session(0, 0, None);
             writer.step(PublishedStepKind::Enable, None, None, false);
             writer.process(pattern);
             let text = writer.finish();
@@ -368,14 +371,14 @@ mod tests {
     #[test]
     fn too_many_steps_become_one_that_takes_all() {
         let mut writer = SelectionWriter::new(1);
-        writer.session(3, None);
+        writer.session(3, 64, None);
         for number in 0..10_000 {
             writer.step(PublishedStepKind::Disable, None, None, true);
             writer.event(&format!("net:{number}"));
         }
         writer.end_session();
         let text = writer.finish();
-        assert_eq!(text, "kymo selection 1 1\nsession 3\nenable\n");
+        assert_eq!(text, "kymo selection 2 1\nsession 3 64\nenable\n");
     }
 
     #[test]
@@ -391,7 +394,7 @@ mod tests {
     fn no_text_makes_it_panic() {
         let config = proptest::test_runner::Config { failure_persistence: None, ..Default::default() };
         let words =
-            "(kymo selection 1 7\n)?((session|enable|filter|event|process|within|tag)( [a-z0-9*!é]{0,3}){0,3}\n?){0,9}";
+            "(kymo selection 2 7\n)?((session|enable|filter|event|process|within|tag)( [a-z0-9*!é]{0,3}){0,3}\n?){0,9}";
         proptest::test_runner::TestRunner::new(config)
             .run(&words, |text| {
                 for session in PublishedSelection::read(&text).into_iter().flat_map(PublishedSelection::sessions) {

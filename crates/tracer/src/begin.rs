@@ -170,6 +170,9 @@ impl ProcessState {
         if contexts != 0 {
             program.carry(contexts);
         }
+        if let Some(bytes) = self.selection.and_then(StartSelection::pool_bytes) {
+            program.limit_pool(bytes);
+        }
         // In a child, the events and contexts of its parent, with the same IDs: callsites know the
         // addresses of their control bytes.
         event::define_all(&program);

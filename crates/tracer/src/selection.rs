@@ -217,6 +217,12 @@ impl StartSelection {
         wanting.fold(0, |all, session| all | session.contexts)
     }
 
+    /// Bytes of this process' pool, if a session takes it: the largest wish, as recorders decide it.
+    pub(crate) fn pool_bytes(&self) -> Option<u64> {
+        let program = self.candidate();
+        self.sessions().filter(|session| session.takes_program(&program)).map(|session| session.pool_bytes).max()
+    }
+
     /// Whether a session may want an event, by the selections with these numbers.
     pub(crate) fn wants(&self, definition: &[u8], applying: [u64; FILES]) -> bool {
         let (Some((event, level)), program) = (event_of(definition), self.candidate()) else { return false };

@@ -43,6 +43,31 @@ fn short_programs_lose_nothing() {
     program.tell("is 0");
 }
 
+/// A program has as much memory as its session wants from the first event on, also before the recorder knows it.
+#[test]
+fn memory_is_as_large_as_the_session_wants_it_at_once() {
+    let place = Place::new();
+    for (number, (size, loses)) in [("64MiB", false), ("1MiB", true)].into_iter().enumerate() {
+        let output = format!("trace-{number}");
+        place.says(&["record", "--detach", "--output", &output, "--pool-size", size], 0);
+        let recorder = recorder(&place);
+        kill_process(recorder, Signal::STOP).expect("it runs");
+        // More than 16 MiB, which a program has if no session says anything.
+        let mut program = place.program();
+        program.tell("is 1");
+        program.tell("count 1500000");
+        program.say("exit 0");
+        program.end();
+        kill_process(recorder, Signal::CONT).expect("it is there");
+        let summary = stop(&place);
+        let counts =
+            ["events", "lost_events"].map(|name| summary[name].as_u64().unwrap_or_else(|| panic!("{summary}")));
+        assert_eq!((counts.iter().sum::<u64>(), counts[1] > 0), (1_500_000, loses), "{size}: {summary}");
+        // Where memory is small, it is small from the begin on.
+        assert!(!loses || counts[0] < 200_000, "{summary}");
+    }
+}
+
 /// A program begins with the events on that the session wants, and no others.
 #[test]
 fn programs_begin_as_sessions_want_them() {

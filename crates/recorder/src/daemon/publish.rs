@@ -149,7 +149,7 @@ fn text(number: u64, sessions: &[RecordingSession]) -> String {
         let filters = steps.iter().filter_map(|step| step.rule.filter.as_deref());
         let contexts = filters.fold(session.options.contexts, |all, filter| all | contexts_named(filter));
         let tag = session.tags().next();
-        writer.session(contexts, tag.and_then(starter));
+        writer.session(contexts, session.pool_bytes(), tag.and_then(starter));
         steps.iter().for_each(|step| write(&mut writer, step));
         writer.end_session();
     }
