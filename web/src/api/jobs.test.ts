@@ -13,11 +13,15 @@ class Server {
   readonly asked: string[] = [];
   readonly states = new Map<string, object>();
   refuses: string | null = null;
+  isGone = false;
   private ids = 0;
 
   readonly fetch = async (url: string, init: RequestInit): Promise<Response> => {
     const path = url.replace("api/v1/", "");
     this.asked.push(`${init.method ?? "GET"} ${path}`);
+    if (this.isGone) {
+      throw new TypeError("failed to fetch");
+    }
     if (this.refuses !== null) {
       return new Response(`{"error":{"code":"parameter","message":"${this.refuses}"}}`, { status: 400 });
     }
@@ -197,4 +201,29 @@ test("analyses say their tables", () => {
   expect(readAnalyses(new Shape(parseJson(text), "analyses"))).toEqual([
     { kind: "gaps", title: "Gaps", description: "Where nothing happens.", tables: [{ name: "gaps", title: "The longest", columns: [{ name: "length", title: "Length", of: "duration", unit: null }] }], by: ["x"] },
   ]);
+});
+
+test("progress ends when the server does not answer for a while, and goes on once it does", async () => {
+  jobs.want(count);
+  await later();
+  server.isGone = true;
+  await later(4_500);
+  // It may only be slow.
+  expect(stateOf(count)).toBe("running");
+  await later(2_000);
+  expect(heard.get(bodyOf(count))).toMatchObject({ state: "failed", failure: { code: "unreachable" } });
+  server.isGone = false;
+  jobs.reached();
+  await later();
+  expect(stateOf(count)).toBe("running");
+});
+
+test("answers in between count: a server that misses one request now and then is not given up", async () => {
+  jobs.want(count);
+  await later();
+  for (let time = 0; time < 8; time++) {
+    server.isGone = time % 3 !== 2;
+    await later(2_000);
+  }
+  expect(stateOf(count)).toBe("running");
 });

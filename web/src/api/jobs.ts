@@ -15,8 +15,9 @@ import { ApiFault, type Client } from "./client.ts";
 const KEPT_MAX = 16;
 /** A switch from one question to another and back, within that time, finds the first one still running. */
 const LET_GO_MS = 300;
-/** How often a job is asked for, beside the messages of `changes`. */
+/** How often a job is asked for, beside the messages of `changes`; after as many requests without an answer, one behind the other, it is given up. */
 const POLL_MS = 2_000;
+const MISSES_MAX = 3;
 
 /** Hears the state of questions, by their key from [`bodyOf`]; `null`: it is not known any more. */
 export type JobsListener = (key: string, asked: Asked | null) => void;
@@ -29,6 +30,8 @@ interface Entry {
   /** The entry is of no use any more. */
   isOver: boolean;
   isFetching: boolean;
+  /** Requests for it, since the last answer, that the server did not answer. */
+  misses: number;
   poll: ReturnType<typeof setInterval> | null;
 }
 
@@ -115,6 +118,15 @@ export class Jobs {
     }
   }
 
+  /** The server answers again: wanted questions that failed as it did not are asked once more. */
+  reached(): void {
+    for (const { key, asked } of [...this.entries.values()]) {
+      if (this.isWanted(key) && asked.state === "failed" && asked.failure.code === "unreachable") {
+        this.restart(key);
+      }
+    }
+  }
+
   /** Cancels everything: the page is being closed. */
   end(): void {
     this.entries.forEach((entry) => this.drop(entry));
@@ -128,7 +140,7 @@ export class Jobs {
   }
 
   private begin(key: string): Entry {
-    const entry: Entry = { key, id: null, asked: { state: "asking" }, isOver: false, isFetching: false, poll: null };
+    const entry: Entry = { key, id: null, asked: { state: "asking" }, isOver: false, isFetching: false, misses: 0, poll: null };
     this.entries.set(key, entry);
     this.listener(key, entry.asked);
     void this.ask(entry);
@@ -158,10 +170,12 @@ export class Jobs {
     }
     try {
       const job = readJob(await this.client.json(`jobs/${entry.id}`));
+      entry.misses = 0;
       this.take(entry, job);
     } catch (error) {
-      // While the server does not answer, nothing is known; it is asked again.
-      if (!(error instanceof ApiFault && error.kind === "unreachable")) {
+      // A server that does not answer at once may do so soon; progress that the server no longer tells is none.
+      const isMissed = error instanceof ApiFault && error.kind === "unreachable" && ++entry.misses < MISSES_MAX;
+      if (!isMissed) {
         this.fail(entry, error);
       }
     }

@@ -210,6 +210,7 @@ class Conductor {
   private greet(): void {
     if (this.greeted) {
       this.wasLost = true;
+      this.page.desk.jobs.reached();
       void this.refresh();
     }
     this.greeted = true;

@@ -15,9 +15,10 @@ import { wordsAt } from "./words.ts";
 
 export function StatusLine({ page }: { readonly page: Page }): JSX.Element {
   const { store } = page;
-  const [view, cursor, selection, status, style, snapped] = usePick(
+  const [view, cursor, selection, status, connection, style, snapped] = usePick(
     store,
-    (state) => [state.view, state.cursor, state.selection, state.status, state.timeStyle, state.snapped, state.arrivals, state.catalogue, state.size] as const,
+    (state) =>
+      [state.view, state.cursor, state.selection, state.status, state.connection, state.timeStyle, state.snapped, state.arrivals, state.catalogue, state.size] as const,
   );
   const clock = clockOf(store.state);
   const step = view === null ? nanos(1) : nanos(view.span / BigInt(Math.max(1, Math.round(widthOf(store.state)))));
@@ -30,7 +31,7 @@ export function StatusLine({ page }: { readonly page: Page }): JSX.Element {
       {selection === null ? null : <span class="selected">{selectionText(selection.span)}</span>}
       {snapped === null ? null : <span class="faint">{snapped.isOff ? "anywhere" : "snaps to edges, with Ctrl anywhere"}</span>}
       {view === null ? null : <span class="window">{windowText(clock, view.begin, view.span, digits)}</span>}
-      {status === null ? null : <Progress status={status} />}
+      {status === null ? null : <Progress status={status} isHeard={connection === "heard"} />}
     </footer>
   );
 }
@@ -46,11 +47,19 @@ function PickerNote({ page }: { readonly page: Page }): JSX.Element | null {
   );
 }
 
-function Progress({ status }: { readonly status: Status }): JSX.Element | null {
+/** `isHeard`: the server answers, so that there is progress. */
+function Progress({ status, isHeard }: { readonly status: Status; readonly isHeard: boolean }): JSX.Element | null {
   if (status.state !== "building" || isRecording(status)) {
     return null;
   }
   const part = status.totalBytes === 0 ? 0 : status.doneBytes / status.totalBytes;
+  if (!isHeard) {
+    return (
+      <span class="progress" role="status">
+        {Math.floor(100 * part)} % were read when the server answered last
+      </span>
+    );
+  }
   return (
     <span class="progress" role="status">
       <progress value={part} max={1} aria-label="Read of the traces" /> {progress(status)}

@@ -21,7 +21,7 @@ import { SelectionSums } from "./sums.tsx";
 
 export function Inspector({ page }: { readonly page: Page }): JSX.Element {
   const picked = usePick(page.picker.picked, (state) => state);
-  usePick(page.store, (state) => [state.timeStyle, state.status?.extent.begin, state.catalogue.tracks, state.theme, state.colouring] as const);
+  usePick(page.store, (state) => [state.timeStyle, state.status?.extent.begin, state.catalogue.tracks, state.theme, state.colouring, state.connection] as const);
   const [selection] = usePick(page.store, (state) => [state.selection] as const);
   const { item, note } = picked;
   return (
@@ -62,6 +62,7 @@ function Step({ sign, name, hint, act }: { readonly sign: string; readonly name:
 function Content({ page, picked }: { readonly page: Page; readonly picked: Picked }): JSX.Element {
   const { item, track, phase, items, fault } = picked;
   const { state } = page.store;
+  const { connection } = state;
   const telling: Telling = { clock: clockOf(state), tracks: state.catalogue.tracks };
   if (item === null) {
     return <Words why="Nothing is picked." todo="Click on something in the timeline, or press Enter on a row: here is then all that is known of it." />;
@@ -76,6 +77,9 @@ function Content({ page, picked }: { readonly page: Page; readonly picked: Picke
     return <Words why={wordsAt(page, state, track, item.time)} todo="What this track shows adds up: there is no single thing to be told of." />;
   }
   const [first, ...others] = items;
+  if (phase === "asking" && (connection === "lost" || connection === "refused")) {
+    return <Words why="The server does not answer." todo={`${advice(connection === "lost" ? "unreachable" : "token")} Then this is asked for again.`} isBad />;
+  }
   if (track === null || phase === "asking") {
     return <Words why="What is there is being asked for." todo={track === null ? "" : wordsAt(page, state, track, item.time)} />;
   }

@@ -140,12 +140,20 @@ function useCpus({ desk }: Page, question: Question | null): Asked | null {
 /** Asks once the selection rests, and again as long as not all of it is read. */
 function useSums(page: Page, part: Viewport | null, tracks: readonly Track[]): Told {
   const [told, tell] = useState(UNTOLD);
-  const [extent, levels, version, filter] = usePick(page.store, ({ status, filter: chosen }) => [status?.extent.begin ?? null, status?.levels ?? null, told.sums?.isRead === true ? null : (status?.version ?? null), chosen] as const);
+  const [extent, levels, version, filter, isHeard] = usePick(
+    page.store,
+    ({ status, filter: chosen, connection }) =>
+      [status?.extent.begin ?? null, status?.levels ?? null, told.sums?.isRead === true ? null : (status?.version ?? null), chosen, connection === "heard" || told.failure === null] as const,
+  );
   const numbers = tracks.map((track) => track.number).join();
   useEffect(() => {
     const { status } = page.store.state;
     if (status === null || part === null) {
       tell({ sums: null, failure: null, isAsking: false });
+      return undefined;
+    }
+    // A server that does not answer is asked again once it does.
+    if (!isHeard) {
       return undefined;
     }
     const controller = new AbortController();
@@ -169,6 +177,6 @@ function useSums(page: Page, part: Viewport | null, tracks: readonly Track[]): T
       clearTimeout(timer);
       controller.abort();
     };
-  }, [part?.begin, part?.span, numbers, extent, levels?.min, levels?.max, version, filter]);
+  }, [part?.begin, part?.span, numbers, extent, levels?.min, levels?.max, version, filter, isHeard]);
   return told;
 }

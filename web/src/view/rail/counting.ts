@@ -3,7 +3,7 @@
 // server does few things at a time, and other requests meanwhile should not wait for both.
 
 import { readNames, readWhose, type Counts } from "../../model/counts.ts";
-import { bodyOf, type Options, type Question } from "../../model/jobs.ts";
+import { bodyOf, type Options, type Question, type Failure } from "../../model/jobs.ts";
 import type { Answer } from "../../model/tables.ts";
 import { endOf, type Viewport } from "../../model/viewport.ts";
 import { FIRST_FACETS, counted, countedPart, counting, uncounted, type FacetsState } from "../../state/facets.ts";
@@ -13,6 +13,8 @@ import type { Page } from "../page.ts";
 
 /** The window is counted once it has not moved for so long. */
 const REST_MS = 400;
+/** The count was the answer to a question that the user canceled elsewhere. */
+const CANCELLED: Failure = { code: "cancelled", message: "The count was cancelled" };
 /** One that goes along with a recording is counted that often. */
 const FOLLOW_MS = 5_000;
 
@@ -170,6 +172,8 @@ export class Counting {
         this.store.update((state) => counted(state, this.merged(state), of, isAll));
       } else if (asked?.state === "failed" && this.store.state.failure !== asked.failure) {
         this.store.update((state) => uncounted(state, asked.failure));
+      } else if (asked?.state === "cancelled" && this.store.state.counting !== null) {
+        this.store.update((state) => uncounted(state, CANCELLED));
       }
       part += one.isRead ? 1 : asked?.state === "running" && asked.total > 0 ? asked.done / asked.total : 0;
     }
