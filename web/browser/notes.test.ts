@@ -29,6 +29,18 @@ withInvented("notes", (stage) => {
   const texts = (page: Page): Promise<string[]> => page.$$eval(".note-line .note-text", (lines) => lines.map((line) => line.textContent ?? ""));
   const write = (id: string, begin: bigint, text: string, rest = ""): void => void stage.server.pad.notes.set(id, `{"id":"${id}","begin_ns":${begin},"text":"${text}"${rest}}`);
 
+  test("are not offered where traces have no file for them, as the sample, and the tab says why", async () => {
+    stage.server.pad.isAbsent = true;
+    const page = await open("#panels=rail.notes");
+    await page.getByText("the sample and uploaded traces are copies").waitFor();
+    await page.keyboard.press("m");
+    await rested(page);
+    const tab = page.locator(".rail .content");
+    expect([await tab.locator("button, textarea, [role=alert]").count(), await tab.locator("p").count()]).toEqual([0, 1]);
+    await page.close();
+    stage.expectFaults(/status of 404/);
+  });
+
   test("M makes a note about the selection; Enter keeps it, and it is flagged", async () => {
     const page = await open(`#at=${BEGIN}~${SPAN}&selected=${BEGIN + 1_000_003n}~70000`);
     await page.keyboard.press("m");

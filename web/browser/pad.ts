@@ -11,6 +11,8 @@ export class Pad {
   readonly problems: { readonly line: number; readonly message: string }[] = [];
   /** It refuses to keep and to remove with this status instead, as where the file may only be read. */
   refusal: number | null = null;
+  /** The traces have no file of notes, as the sample has none. */
+  isAbsent = false;
   /** The requests. */
   readonly asked: string[] = [];
 
@@ -18,6 +20,7 @@ export class Pad {
     this.notes.clear();
     this.problems.length = 0;
     this.refusal = null;
+    this.isAbsent = false;
     this.asked.length = 0;
   }
 
@@ -28,6 +31,9 @@ export class Pad {
       return null;
     }
     this.asked.push(`${method} ${path}`);
+    if (this.isAbsent) {
+      return { status: 404, body: JSON.stringify({ error: { code: "absent", message: "there is no notes file: uploaded traces and the sample have none" } }) };
+    }
     if (id === undefined) {
       const notes = [...this.notes.values()].join(",");
       return { status: 200, body: `{"file":"/traces/invented.kymo-notes","notes":[${notes}],"problems":${JSON.stringify(this.problems)}}` };

@@ -24,10 +24,20 @@ const PROBLEMS_MAX = 20;
 export function Notes({ page }: { readonly page: Page }): JSX.Element {
   const desk = notesOf(page);
   const state = usePick(desk.store, (now) => now);
-  const { file, editing, removed } = state;
+  const { file, editing, removed, fault } = state;
   const [query, setQuery] = useState("");
   const all = file?.notes ?? [];
   const found = notesWith(all, query);
+  if (file === null && fault?.kind === "absent") {
+    return (
+      <div class="rail-tab filled">
+        <p class="hint" role="status">
+          These traces have no notes: the sample and uploaded traces are copies that <code>kymo view</code> removes when it ends. With <code>kymo view --notes FILE</code> they have some, and a trace that is opened by its path always has.
+        </p>
+      </div>
+    );
+  }
+  const words = all.length === 0 ? emptyWords(state) : "No note says that: take a word away.";
   return (
     <div class="rail-tab filled">
       {all.length === 0 ? null : (
@@ -49,7 +59,7 @@ export function Notes({ page }: { readonly page: Page }): JSX.Element {
         </p>
       )}
       {editing === null || !editing.isNew ? null : <New page={page} desk={desk} editing={editing} />}
-      {found.length === 0 ? <p class="hint">{all.length === 0 ? emptyWords(state) : "No note says that: take a word away."}</p> : <List page={page} desk={desk} notes={found} state={state} />}
+      {found.length > 0 ? <List page={page} desk={desk} notes={found} state={state} /> : words === "" ? null : <p class="hint">{words}</p>}
       {file === null || file.problems.length === 0 ? null : <Problems file={file.file} problems={file.problems} />}
       {file === null ? null : (
         <p class="hint notes-file">
