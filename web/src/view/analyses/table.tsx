@@ -4,6 +4,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { countText, csvOf, exactDuration, grouped, jsonOf } from "../../model/cells.ts";
 import { timeText, type Clock } from "../../model/clock.ts";
+import { emptyChoice, emptyTable } from "../../model/emptiness.ts";
 import { analysisOf } from "../../model/filter.ts";
 import type { Look } from "../../model/lens.ts";
 import { sieveOf, sorted, type Sorting } from "../../model/sort.ts";
@@ -41,7 +42,7 @@ export function TableView({ page, answer, table, rows, isOld, current, choose, l
   const [column, sorting] = useMemo(() => placesOf(table, look), [table, look]);
   const [said, say] = useState("");
   const clock = useClock(page);
-  const [isFiltered] = usePick(page.store, (state) => [analysisOf(state.filter).filter !== undefined] as const);
+  const [isFiltered, scope] = usePick(page.store, (state) => [analysisOf(state.filter).filter !== undefined, state.lens.scope] as const);
   const shown = useMemo(() => sorted(rows.filter(sieveOf(text, column, clock)), sorting), [rows, text, column, sorting, clock]);
   const take = (name: string, type: string, content: string): void => void takeOut(content, name, type).then(say);
   return (
@@ -70,8 +71,8 @@ export function TableView({ page, answer, table, rows, isOld, current, choose, l
           {isOld ? " · of the question before" : ""}
         </span>
       </div>
-      {table.rows.length === 0 ? <Words why="There is nothing of this." todo="The events were read, and none is one that this table counts." /> : null}
-      {table.rows.length > 0 && shown.length === 0 ? <Words why="No row has this." todo="Type less, or choose another column." /> : null}
+      {table.rows.length === 0 ? <Words {...emptyTable(answer, table.title, scope, isFiltered)} /> : null}
+      {table.rows.length > 0 && shown.length === 0 ? <Words {...emptyChoice(text, table.omitted)} /> : null}
       {shown.length === 0 ? null : <Grid page={page} table={table} rows={shown} sorting={sorting} sort={(by) => looks({ ...look, sort: sortOf(table, by) })} current={current} choose={choose} />}
     </>
   );

@@ -3,10 +3,13 @@
 
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
+import type { Status } from "../../model/catalogue.ts";
 import { lettersMax } from "../../model/clock.ts";
+import { emptyList } from "../../model/emptiness.ts";
 import { listColumns, isSingle, wantedNames, type ListColumn } from "../../model/events.ts";
 import { advice } from "../../model/fault.ts";
 import { plain } from "../../model/plain.ts";
+import { isRecording } from "../../model/live.ts";
 import { timeOf } from "../../model/reel.ts";
 import { chosenRows, type EventsState } from "../../state/events.ts";
 import { clockOf, markShown } from "../../state/viewer.ts";
@@ -52,7 +55,7 @@ export function EventList({ page, copy, search }: ListOptions): JSX.Element {
   const names = columns.findIndex((column) => column.kind === "event");
   longest.current = rows.reduce((most, row) => Math.max(most, row.cells[names]?.length ?? 0), longest.current);
   const template = templateOf(columns, rows, { isNarrow, time: lettersMax(clock, status?.extent.end ?? nanos(0)), name: longest.current });
-  const words = wordsFor(state, rows.length);
+  const words = wordsFor(state, rows.length, status);
   return (
     <div class="event-list" ref={list}>
       <div
@@ -145,7 +148,7 @@ function titleFor(column: ListColumn | undefined, cell: string): string | undefi
 }
 
 /** The message where there are no rows, and the advice. */
-function wordsFor({ fault, reel, asking, question }: EventsState, rows: number): readonly [string, string] | null {
+function wordsFor({ fault, reel, asking, question }: EventsState, rows: number, status: Status | null): readonly [string, string] | null {
   if (fault !== null) {
     const begun = fault.message.charAt(0).toUpperCase() + fault.message.slice(1);
     return [`${begun}.`, fault.kind === "refused" ? "Change the names of events, or the filter." : advice(fault.kind)];
@@ -156,9 +159,8 @@ function wordsFor({ fault, reel, asking, question }: EventsState, rows: number):
   if (asking || !reel.isEnd) {
     return ["Events are being read.", ""];
   }
-  return question.filter === null && question.names.length === 0
-    ? ["There are no events in these traces.", "`kymo TRACE` summarizes them."]
-    : ["No event is like that.", "Change the names of events, or the filter."];
+  const { why, todo } = emptyList({ hasNames: question.names.length > 0, hasFilter: question.filter !== null, lost: status === null ? 0n : status.lost, isRecording: isRecording(status) });
+  return [why, todo];
 }
 
 /** The time of a row in the middle of the window. */
