@@ -5,6 +5,8 @@
 //! of this terminal; the browser finds it in a file that only its user may read, as all users see
 //! the arguments of programs.
 
+mod token_file;
+
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -128,6 +130,7 @@ fn bind(begin: Begin, notes: Option<PathBuf>, arguments: &ViewArguments) -> Resu
         arguments.own.iter().map(|path| OwnTracks::read(path)).collect::<Result<_, _>>().map_err(StopReason::Usage)?;
     options.memory_bytes = arguments.memory;
     options.notes = notes;
+    options.token = arguments.token_file.as_deref().map(token_file::token).transpose().map_err(StopReason::Usage)?;
     Server::bind(begin, options).map_err(|failure| refused(&failure))
 }
 

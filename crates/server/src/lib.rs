@@ -63,7 +63,7 @@ use host::Host;
 use pool::WorkerPool;
 use recording::ShownRecorder;
 use shared::Means;
-use token::Token;
+pub use token::Token;
 
 /// How to serve.
 #[derive(Clone, Debug)]
@@ -79,6 +79,8 @@ pub struct ServerOptions {
     pub memory_bytes: u64,
     /// The file of notes on the traces; it need not be there yet. Without one there are no notes.
     pub notes: Option<PathBuf>,
+    /// The token that requests must have; `None`: a new one.
+    pub token: Option<Token>,
     patience: Patience,
 }
 
@@ -94,6 +96,7 @@ impl Default for ServerOptions {
             own: Vec::new(),
             memory_bytes: MEMORY_BYTES,
             notes: None,
+            token: None,
             patience: Patience::default(),
         }
     }
@@ -155,7 +158,7 @@ impl Server {
         let listener = std::net::TcpListener::bind(options.listen).map_err(refused)?;
         listener.set_nonblocking(true).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let token = Token::random().map_err(ServeFailure::Random)?;
+        let token = options.token.clone().map_or_else(Token::random, Ok).map_err(ServeFailure::Random)?;
         let salt = getrandom::u64().map_err(ServeFailure::Random)?;
         Ok(Self { listener, address, token, salt, begin: begin.into(), options })
     }

@@ -1,11 +1,15 @@
-//! The secret that each request must have: it stands in the URL that `kymo view` prints and opens.
+//! The secret that each request must have: it stands in the URL that `kymo view` prints and opens. It
+//! is a new one for each server, unless the caller has one that stays.
 
 use std::fmt;
 use std::hint::black_box;
 
-/// 128 random bits as hexadecimal digits.
+/// 128 random bits as hexadecimal digits, or a text of the user's that is as hard to guess.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Token(String);
+pub struct Token(String);
+
+/// The length of a token: shorter ones can be guessed, longer ones do not fit into URLs.
+const LENGTHS: std::ops::RangeInclusive<usize> = 32..=128;
 
 /// It says nothing: logs are read by others.
 impl fmt::Debug for Token {
@@ -20,13 +24,22 @@ impl Token {
     /// # Errors
     ///
     /// The system has no random numbers.
-    pub(crate) fn random() -> Result<Self, getrandom::Error> {
+    pub fn random() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes)?;
         Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    pub(crate) fn text(&self) -> &str {
+    /// A text as a token; `None` if it is not 32 to 128 letters, digits, `-` and `_`, which stand in URLs as they are.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
+        let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || letter == b'-' || letter == b'_';
+        (LENGTHS.contains(&text.len()) && text.bytes().all(is_plain)).then(|| Self(text.to_owned()))
+    }
+
+    /// The token as it stands in a URL.
+    #[must_use]
+    pub fn text(&self) -> &str {
         &self.0
     }
 
@@ -42,6 +55,23 @@ impl Token {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_are_tokens_if_they_are_long_and_plain() {
+        for text in ["0123456789abcdef0123456789abcdef".to_owned(), "a-Z_9".repeat(25)] {
+            assert_eq!(Token::of(&text).unwrap().text(), text);
+        }
+        for text in [
+            String::new(),
+            "a".repeat(31),
+            "a".repeat(129),
+            "a b".repeat(20),
+            "é".repeat(20),
+            format!("{}\n", "a".repeat(32)),
+        ] {
+            assert!(Token::of(&text).is_none(), "{text:?}");
+        }
+    }
 
     #[test]
     fn only_all_of_it_is_right() {

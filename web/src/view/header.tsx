@@ -8,6 +8,7 @@ import { Badge } from "./health.tsx";
 import { usePick } from "./hooks.ts";
 import { COMMANDS } from "./keys.ts";
 import { ImageMenu } from "./image-menu.tsx";
+import { CopyLink } from "./link.tsx";
 import { LiveChip } from "./live-chip.tsx";
 import { Omnibox } from "./omnibox.tsx";
 import type { Page } from "./page.ts";
@@ -31,6 +32,7 @@ export function Header({ page }: { readonly page: Page }): JSX.Element {
       <LiveChip page={page} />
       <Doors page={page} />
       <ImageMenu page={page} />
+      <CopyLink page={page} />
       <button type="button" class="button" title="Keys and mouse (?)" onClick={() => store.update((state) => ({ ...state, help: true }))}>
         ?
       </button>

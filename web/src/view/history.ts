@@ -4,6 +4,7 @@
 // other more quickly than a user looks are one. Back and Forward change the place alone: filters, panels and the arrangement stay as they are. A URL
 // that the user enters is another view altogether.
 
+import { takeToken } from "../api/token.ts";
 import { decodeUrl, encode } from "../model/url.ts";
 import { hasJumped, reopened, returned, seenIn, type State } from "../state/viewer.ts";
 import type { Page } from "./page.ts";
@@ -16,8 +17,13 @@ const JUMP_PAUSE_MS = 400;
 /** Entries of this page have this state, those that the user makes by entering a URL have none. */
 const OWN = "view";
 
+/** The token of the address, which is taken out of it, or of this tab. */
+export function ownToken(): string | null {
+  return takeToken({ location, history, storage: sessionStorage });
+}
+
 /** Keeps the view in the address bar, and shows the view of a URL that the user enters there. */
-export function keepUrl({ store, events }: Pick<Page, "store" | "events">): void {
+export function keepUrl({ store, events, token }: Pick<Page, "store" | "events" | "token">): void {
   let timer: ReturnType<typeof setTimeout> | null = null;
   let [before, jumpedAt, isReturning] = [store.state, -Infinity, false];
   const write = (state: State, how: "replaceState" | "pushState"): void => {
@@ -64,6 +70,11 @@ export function keepUrl({ store, events }: Pick<Page, "store" | "events">): void
   });
   window.addEventListener("hashchange", () => {
     if (history.state === OWN) {
+      return;
+    }
+    // A link that is pasted here may have the token of a server that was started anew.
+    if (ownToken() !== token) {
+      location.reload();
       return;
     }
     const seen = decodeUrl(location.hash);

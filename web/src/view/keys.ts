@@ -11,6 +11,7 @@ import { moved, recoloured, scrolledBy, toggleCurve, toggleFold, toggleHide, tog
 import { nanos } from "../units/time.ts";
 import { saveImage } from "./image.ts";
 import { pickAt } from "./item/point.ts";
+import { copyLink } from "./link.tsx";
 import { notesOf } from "./notes/desk.ts";
 import { openOmnibox } from "./omnibox.tsx";
 import type { Page } from "./page.ts";
@@ -222,6 +223,13 @@ export const COMMANDS: readonly Command[] = [
     on: (key) => key.control && key.shift && key.code === "KeyS",
     act: (state) => state,
     run: (page) => void saveImage(page, "png"),
+  },
+  {
+    keys: "Ctrl Shift L",
+    what: "copy a link to this view, with the token; the button above does so, too",
+    on: (key) => key.control && key.shift && key.code === "KeyL",
+    act: stay,
+    run: (page) => void copyLink(page),
   },
   { keys: "/", what: "find tracks, threads, processes, events", on: plain("/"), act: stay, run: (page) => openOmnibox(page, "") },
   {

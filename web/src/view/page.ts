@@ -5,7 +5,6 @@ import { listen, pause } from "../api/changes.ts";
 import { ApiFault, Client } from "../api/client.ts";
 import { TileFetcher, type Part } from "../api/tiles.ts";
 import { askRecording } from "../api/recording.ts";
-import { takeToken } from "../api/token.ts";
 import { takeTold } from "../api/told.ts";
 import { arrowTracks } from "../model/arrows.ts";
 import { TileCache } from "../model/cache.ts";
@@ -35,7 +34,7 @@ import { curvesSeen, drawnTo, opened, unfaulted, widthOf, withCatalogue, withFau
 import { keepFindings } from "./findings.ts";
 import { keepNames } from "./filter-names.ts";
 import { keepOwners } from "./filter-owners.ts";
-import { keepUrl } from "./history.ts";
+import { keepUrl, ownToken } from "./history.ts";
 import { Picker } from "./item/picker.ts";
 import { Pace } from "./pace.ts";
 import { keepActivity } from "./rail/activity.ts";
@@ -65,6 +64,8 @@ export interface Page {
   readonly tiles: TileCache;
   /** The server's client. */
   readonly client: Client;
+  /** The token that it has; `null`: the page came without one. */
+  readonly token: string | null;
   /** The picked item. */
   readonly picker: Picker;
   /** Asks for the list of events. */
@@ -108,14 +109,14 @@ export interface Edge {
 
 /** Begins to ask the server. */
 export function openPage(): Page {
-  const token = takeToken({ location, history, storage: sessionStorage });
+  const token = ownToken();
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const seen = decodeUrl(location.hash);
   const store = new Store(opened(seen, zone, dark.matches ? "dark" : "light"));
   const client = new Client("api/v1", token, (url, init) => fetch(url, init), takeTold(document));
   const [picker, events] = [new Picker(store, client), new EventsDesk(store, client, seen.listed)];
-  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, picker, events, desk: new Desk(client), start: new StartDesk(client), picture: null, pinned: null, drag: null };
+  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, token, picker, events, desk: new Desk(client), start: new StartDesk(client), picture: null, pinned: null, drag: null };
   dark.addEventListener("change", () => store.update((state) => ({ ...state, theme: dark.matches ? "dark" : "light" })));
   void page.start.opened((fault) => store.update((state) => (fault === null ? unfaulted(state) : withFault(state, fault)))).then(() => new Conductor(page, client).begin());
   keepFindings(page);

@@ -17,6 +17,7 @@ Examples:
   kymo view --no-browser my-trace       print the URL only, for a browser on this machine
   kymo view --port 8000 my-trace        use a fixed port, as for `ssh -L 8000:127.0.0.1:8000 HOST`
   kymo view --listen 0.0.0.0 my-trace   serve other machines too, by this machine's address
+  kymo view --port 8000 --token-file ~/.config/kymo-token my-trace    the same URL each time, as for bookmarks
   kymo view --record -- ./app           record a program, as `kymo record` does, and show it live
   kymo view --record --event 'net:*' --process server    record running programs until Ctrl-C
 
@@ -47,6 +48,10 @@ pub(crate) struct ViewArguments {
     /// The port; default: any free port
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
+    /// Use the token in this file, so that URLs stay valid for later runs with the same --port; if the file is absent,
+    /// create it with a new token. Other users must not have access to it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
     /// Do not open a browser
     #[arg(long)]
     pub(crate) no_browser: bool,

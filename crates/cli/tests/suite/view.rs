@@ -100,6 +100,32 @@ fn without_a_trace_there_is_a_choice() {
     assert!(offset.status.code() == Some(2) && said.contains("--trace-offset is of a trace that is named"), "{said}");
 }
 
+/// The same URL leads to the traces after a restart; a token that others can read is not used.
+#[cfg(unix)]
+#[test]
+fn a_token_in_a_file_stays_for_later_runs() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    let arguments = ["view", "--no-browser", "--token-file", file.to_str().unwrap(), "examples/traces/demo"];
+    let mut tokens = Vec::new();
+    for _ in 0..2 {
+        let mut viewer = start(&arguments);
+        let (address, token) = address(&mut viewer);
+        assert!(ask(&address, &token, "GET /api/v1/info").starts_with("HTTP/1.1 200 OK"));
+        interrupt(&viewer);
+        assert!(viewer.wait().unwrap().success());
+        tokens.push(token);
+    }
+    assert_eq!(tokens[0], tokens[1]);
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let open = start(&arguments).wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&open.stderr);
+    assert!(open.status.code() == Some(2) && said.contains("is open to other users (mode 644): chmod 600 "), "{said}");
+    assert!(open.stdout.is_empty());
+}
+
 #[test]
 fn what_cannot_be_listened_on_is_told() {
     let mut first = start(&["view", "--no-browser", "examples/traces/demo"]);
