@@ -7,6 +7,7 @@ import { askEnd } from "../../api/ends.ts";
 import type { Track } from "../../model/catalogue.ts";
 import type { End, Side } from "../../model/ends.ts";
 import type { RunItem } from "../../model/items.ts";
+import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
 import { EventFields } from "./fields.tsx";
 import { sentence } from "./picker.ts";
@@ -32,7 +33,9 @@ interface EndOptions {
 }
 
 function EndView({ page, run, track, side }: EndOptions): JSX.Element {
-  const told = useEnd(page, run, track, side);
+  // Which tracks of events there are is known once all is read.
+  const [isComplete] = usePick(page.store, ({ status }) => [status?.state === "complete"] as const);
+  const told = useEnd(page, run, track, side, isComplete);
   const title = side === "begin" ? "At its begin" : "At its end";
   if (told.kind === "event") {
     return (
@@ -50,23 +53,23 @@ function EndView({ page, run, track, side }: EndOptions): JSX.Element {
   return (
     <section class="ends" aria-label={title} aria-busy={told.kind === "asking"}>
       <h3>{title}</h3>
-      <p class={told.kind === "failed" ? "words bad" : "faint"}>{wordsOf(told)}</p>
+      <p class={told.kind === "failed" ? "words bad" : "faint"}>{wordsOf(told, isComplete)}</p>
     </section>
   );
 }
 
-function wordsOf(told: Exclude<Told, { readonly kind: "event" }>): string {
+function wordsOf(told: Exclude<Told, { readonly kind: "event" }>, isComplete: boolean): string {
   switch (told.kind) {
     case "asking":
       return "The event is being asked for.";
     case "failed":
       return told.why;
     case "unknown":
-      return told.count === 0 ? "No event of these traces is at that time." : `${told.count} events are at that time: which of them belongs to this is not known.`;
+      return told.count === 0 ? (isComplete ? "No event of these traces is at that time." : "The event is not known yet: not all of the traces is read.") : `${told.count} events are at that time: which of them belongs to this is not known.`;
   }
 }
 
-function useEnd({ client, store }: Page, run: RunItem, track: Track, side: Side): Told {
+function useEnd({ client, store }: Page, run: RunItem, track: Track, side: Side, isComplete: boolean): Told {
   const [told, tell] = useState<Told>(ASKING);
   useEffect(() => {
     const asking = new AbortController();
@@ -76,6 +79,6 @@ function useEnd({ client, store }: Page, run: RunItem, track: Track, side: Side)
       (error: unknown) => (asking.signal.aborted ? undefined : tell({ kind: "failed", why: sentence(error instanceof ApiFault ? error.message : String(error)) })),
     );
     return () => asking.abort();
-  }, [client, track.id, side === "begin" ? run.begin : run.end, run.value.label]);
+  }, [client, track.id, side === "begin" ? run.begin : run.end, run.value.label, isComplete]);
   return told;
 }
