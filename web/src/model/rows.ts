@@ -8,6 +8,7 @@ import { groupsIn } from "./groups.ts";
 import { shownTest, sizeOf, type Layout, type RowSize } from "./layout.ts";
 import { pinnedTracks } from "./pins.ts";
 import { plain } from "./plain.ts";
+import { thingsIn, thingsText } from "./things.ts";
 
 export { PLAIN_LAYOUT, type Layout } from "./layout.ts";
 
@@ -20,8 +21,10 @@ export interface Row {
   readonly group: string;
   readonly track: Track | null;
   readonly pinned: boolean;
-  /** Of a head: how many tracks it stands for, and whether they are folded. */
+  /** Of a head: how many CPUs, threads or other things it stands for, and whether their tracks are folded. */
   readonly count: number;
+  /** Of a head: the same in words, with the number of rows. */
+  readonly counted: string;
   readonly folded: boolean;
   /** It is of a track that the filter does not mean. */
   readonly dimmed: boolean;
@@ -49,7 +52,7 @@ export function rowsOf(catalogue: Catalogue, layout: Layout, filter: Filter = PL
   const isAwake = (track: Track): boolean => !layout.active || idle === null || !idle.has(track.number);
   const isWanted = (track: Track): boolean => isShown(track) && (filter.mode === "dim" || isMeant(track));
   const isThere = (track: Track): boolean => isWanted(track) && isAwake(track);
-  const rows = new Rows(filter.mode === "dim" ? isMeant : () => true, sizeOf(layout));
+  const rows = new Rows(catalogue.tracks, filter.mode === "dim" ? isMeant : () => true, sizeOf(layout));
   // The user wants to see these in any case: they do not come and go with the window.
   const pinned = pinnedTracks(layout, catalogue.tracks).filter((track) => isWanted(track));
   if (pinned.length > 0) {
@@ -68,21 +71,24 @@ class Rows {
   readonly all: Row[] = [];
   private readonly isMeant: (track: Track) => boolean;
   private readonly sizeOf: (track: Track) => RowSize;
+  private readonly known: readonly Track[];
   private bottom = 0;
 
-  constructor(isMeant: (track: Track) => boolean, size: (track: Track) => RowSize) {
+  constructor(known: readonly Track[], isMeant: (track: Track) => boolean, size: (track: Track) => RowSize) {
+    this.known = known;
     this.isMeant = isMeant;
     this.sizeOf = size;
   }
 
   group(group: string, tracks: readonly Track[], folded: boolean, pinned: boolean): void {
-    this.add({ key: `group ${group}`, group, track: null, pinned, count: tracks.length, folded, dimmed: false }, HEAD_HEIGHT);
+    const [count, told] = [thingsIn(group, tracks), thingsText(group, tracks, this.known)];
+    this.add({ key: `group ${group}`, group, track: null, pinned, count, counted: told, folded, dimmed: false }, HEAD_HEIGHT);
     if (folded) {
       return;
     }
     for (const track of tracks) {
       const key = `${pinned ? "pinned" : "track"} ${track.id}`;
-      this.add({ key, group, track, pinned, count: 0, folded: false, dimmed: !this.isMeant(track) }, heightIn(track, this.sizeOf(track)));
+      this.add({ key, group, track, pinned, count: 0, counted: "", folded: false, dimmed: !this.isMeant(track) }, heightIn(track, this.sizeOf(track)));
     }
   }
 

@@ -4,7 +4,7 @@ import { nanos } from "../units/time.ts";
 import type { Row } from "./rows.ts";
 import { rowsSelected } from "./selection.ts";
 
-const rows = ["a", "b", "c", "d"].map((key): Row => ({ key, top: cssPx(0), height: cssPx(20), group: "g", track: null, pinned: false, count: 0, folded: false, dimmed: false }));
+const rows = ["a", "b", "c", "d"].map((key): Row => ({ key, top: cssPx(0), height: cssPx(20), group: "g", track: null, pinned: false, count: 0, counted: "", folded: false, dimmed: false }));
 const chosen = (from: string, to: string): string => rowsSelected(rows, { begin: nanos(0), span: nanos(1), rows: { from, to } }).map((row) => row.key).join("");
 
 test("rows are selected from one to another, in whichever order they are named", () => {

@@ -89,7 +89,7 @@ function Label({ page, row, place: among, scroll, isFixed, isBelow, isOfSome }: 
   if (track === null) {
     return (
       <div class={`label head${fixed}`} role="listitem" {...among} style={place}>
-        <button type="button" class="plain" aria-expanded={!row.folded} onClick={() => store.update((state) => toggleFold(state, row.group))}>
+        <button type="button" class="plain" aria-expanded={!row.folded} title={row.counted} onClick={() => store.update((state) => toggleFold(state, row.group))}>
           <span class="arrow" aria-hidden="true">
             {row.folded ? "▸" : "▾"}
           </span>

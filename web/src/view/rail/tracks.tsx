@@ -5,6 +5,7 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { allShown } from "../../model/layout.ts";
 import { plain } from "../../model/plain.ts";
 import { nameOf } from "../../model/rows.ts";
+import { thingsIn } from "../../model/things.ts";
 import { between, levelOf, placesOf, tracksOf, treeOf, type Place, type TreeLine } from "../../model/tree.ts";
 import { groupMoved, groupMovedTo, pinMoved, pinMovedTo, rowsSized, trackSeen, tracksPinned, tracksShown, tracksSized } from "../../state/tracks.ts";
 import { toggleFold, withLayout, type State } from "../../state/viewer.ts";
@@ -233,6 +234,7 @@ function Line(options: LineOptions): JSX.Element {
   const { line, place, isMarked, isFirst, show, fold, pin, mark, go, drag, drop } = options;
   const isGroup = line.kind === "group";
   const name = isGroup ? plain(line.group) : nameOf(line.track);
+  const count = isGroup ? thingsIn(line.group, line.tracks).toLocaleString("en") : "";
   const share = isGroup ? line.share : line.isShown ? "all" : "none";
   const canMove = isGroup || line.key.startsWith("pinned ");
   return (
@@ -244,7 +246,7 @@ function Line(options: LineOptions): JSX.Element {
       aria-level={levelOf(line)}
       {...(place === null ? {} : { "aria-posinset": place.position, "aria-setsize": place.size })}
       aria-selected={isMarked}
-      aria-label={`${name}${isGroup ? ` ${line.tracks.length.toLocaleString("en")}` : ""}${share === "none" ? ", hidden" : ""}${!isGroup && line.isPinned ? ", pinned" : ""}`}
+      aria-label={`${name}${isGroup ? ` ${count}` : ""}${share === "none" ? ", hidden" : ""}${!isGroup && line.isPinned ? ", pinned" : ""}`}
       {...(isGroup ? { "aria-expanded": !line.isFolded } : {})}
       title={isGroup ? name : `${name}\n${line.track.id}`}
       draggable={canMove}
@@ -275,7 +277,7 @@ function Line(options: LineOptions): JSX.Element {
       />
       <span class="tree-name">{name}</span>{" "}
       {isGroup ? (
-        <span class="count">{line.tracks.length.toLocaleString("en")}</span>
+        <span class="count">{count}</span>
       ) : (
         <button
           type="button"
