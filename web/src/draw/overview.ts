@@ -112,8 +112,13 @@ function drawWindow(pen: Pen, { frame, height, theme, view, selection, mark, rat
   pen.fillRect(to, 0, frame.width - to, height);
   pen.globalAlpha = 1;
   pen.fillStyle = css(ink);
-  pen.fillRect(from, 0, wide, height);
-  pen.fillRect(to - wide, 0, wide, height);
+  // The strip's own border is frame enough: the first and the last event are there.
+  if (from > 0) {
+    pen.fillRect(from, 0, wide, height);
+  }
+  if (to < frame.width) {
+    pen.fillRect(to - wide, 0, wide, height);
+  }
   pen.fillRect(from, 0, to - from, wide);
   pen.fillRect(from, height - wide, to - from, wide);
   if (mark !== null) {

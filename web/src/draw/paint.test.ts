@@ -2,13 +2,14 @@ import { expect, test } from "vitest";
 import { placeOf, type Frame } from "../model/geometry.ts";
 import { packed } from "../model/palette.ts";
 import type { TrackValue } from "../model/catalogue.ts";
-import type { Arrows, Counts, Heat, Instants } from "../model/tile.ts";
-import { counts, instants } from "../testing/tiles.ts";
+import { NONE, type Arrows, type Counts, type Heat, type Instants, type Runs, type States } from "../model/tile.ts";
+import { counts, instants, runs, states } from "../testing/tiles.ts";
 import { level, tileIndex, valueNumber } from "../units/tiles.ts";
 import { px } from "../units/screen.ts";
 import { nanos } from "../units/time.ts";
 import { Looks } from "./looks.ts";
 import { CountPainter, HeatPainter, binsOf, paintArrows, paintInstants } from "./paint.ts";
+import { StatePainter } from "./states.ts";
 import { STRIP_ROWS, StripSheet, type Strip } from "./strip.ts";
 
 const VALUES: TrackValue[] = [
@@ -138,4 +139,39 @@ test("strips of a sheet are empty each time", () => {
   strip.fill(-5, 99, -1, 99, MARK);
   expect([...strip.pixels]).toEqual(new Array(8).fill(MARK));
   expect(sheet.rows).toBe(4);
+});
+
+function stateful(strip: Strip, act: (painter: StatePainter) => void): void {
+  const painter = new StatePainter(strip, looks, { mark: MARK, barMin: 99, isLoad: true });
+  act(painter);
+  painter.finish();
+}
+
+function counted(strip: Strip, act: (painter: CountPainter) => void): void {
+  const painter = new CountPainter(strip);
+  act(painter);
+  painter.finish();
+}
+
+test("whatever has no duration is drawn, also at the border of a tile and at the end of the window", () => {
+  // Windows with pixels of two tiles: wherever the border lies on the screen, what happens at it is on some pixel.
+  for (let step = 0; step < 52; step++) {
+    const [begin, span] = [200 + step, 64 + (step % 7)];
+    const frame = frameOf(23, span, begin);
+    const [one, other] = [placeOf(frame, level(0), tileIndex(0)), placeOf(frame, level(0), tileIndex(1))];
+    for (let time = begin; time < begin + span; time++) {
+      const [mine, since] = time < 256 ? [one, time] : [other, time - 256];
+      const drawn = (draw: (strip: Strip) => void): boolean => {
+        const strip = stripOf(23);
+        draw(strip);
+        return strip.pixels.subarray(0, 23 * STRIP_ROWS).some((pixel) => pixel !== 0);
+      };
+      expect(drawn((strip) => stateful(strip, (painter) => painter.runs(mine, runs([since, since, 0, 0]) as Runs))), `a run at ${time} of ${begin}`).toBe(true);
+      expect(drawn((strip) => paintInstants(strip, mine, instants([since, 0, 0]) as Instants, looks, 1)), `an instant at ${time} of ${begin}`).toBe(true);
+      const arrow: Arrows = { form: "arrows", begin: Float64Array.of(since), end: Float64Array.of(since), from: Uint32Array.of(0), to: Uint32Array.of(0), value: Uint32Array.of(0), flags: Uint32Array.of(0) };
+      expect(drawn((strip) => paintArrows(strip, mine, arrow, MARK)), `an arrow at ${time} of ${begin}`).toBe(true);
+      expect(drawn((strip) => counted(strip, (painter) => painter.counts(mine, counts([since, 0, 1, 1]) as Counts, looks, () => false))), `a count at ${time} of ${begin}`).toBe(true);
+      expect(drawn((strip) => stateful(strip, (painter) => painter.states(mine, states([since, 0, NONE, NONE, 1, 0, 0]) as States, NONE))), `a state at ${time} of ${begin}`).toBe(true);
+    }
+  }
 });

@@ -10,6 +10,8 @@ import { NONE, type ArrowCounts, type Arrows, type Counts, type Heat, type Insta
 /** Rows of the mark where an arrow leaves, and of its line. */
 const ARROW_ROWS = 12;
 const LINE_ROWS = 4;
+/** More than the error of a place on the screen, and far less than a pixel. */
+const ROUNDING = 1e-6;
 
 /** Counts of instants or arrows in a track, whose pieces come from left to right: the more there are, the higher, each doubling two rows. */
 export class CountPainter {
@@ -45,7 +47,7 @@ export class CountPainter {
   }
 
   private add(place: Place, bucket: number, count: number, colour: number): void {
-    const [from, to] = pixelsOf(place, bucket);
+    const [from, to] = bucketPixels(place, bucket);
     if (from >= to || count === 0) {
       return;
     }
@@ -61,7 +63,7 @@ export class CountPainter {
 }
 
 /** The pixels of a bucket, in which something happens somewhere: the one with its middle, or those that it covers. Empty outside of the piece. */
-function pixelsOf(place: Place, bucket: number): [number, number] {
+function bucketPixels(place: Place, bucket: number): [number, number] {
   const [begin, end] = [Math.max(place.left + bucket * place.step, place.low), Math.min(place.left + (bucket + 1) * place.step, place.high)];
   if (begin >= end) {
     return [0, 0];
@@ -77,8 +79,8 @@ function pixelsOf(place: Place, bucket: number): [number, number] {
 /** Arrows, each for itself: a mark where one leaves, and a line until it has come. */
 export function paintArrows(strip: Strip, place: Place, items: Arrows, colour: number): void {
   for (let index = 0; index < items.begin.length; index++) {
-    const begin = place.left + (items.begin[index] ?? 0) * place.perNs;
-    const end = place.left + (items.end[index] ?? 0) * place.perNs;
+    const begin = place.left + (items.begin[index] ?? 0) * place.perNs + ROUNDING;
+    const end = place.left + (items.end[index] ?? 0) * place.perNs + ROUNDING;
     if (end < place.low || begin >= place.high) {
       continue;
     }
@@ -97,7 +99,8 @@ function rowsFor(count: number): number {
 /** Instants, each for itself, `wide` pixels each. */
 export function paintInstants(strip: Strip, place: Place, items: Instants, looks: Looks, wide: number): void {
   for (let index = 0; index < items.time.length; index++) {
-    const at = place.left + (items.time[index] ?? 0) * place.perNs;
+    // Doubles may put the window's first instant a little before it.
+    const at = place.left + (items.time[index] ?? 0) * place.perNs + ROUNDING;
     if (at >= place.low - wide && at < place.high) {
       strip.fill(Math.floor(at), Math.floor(at) + wide, 1, strip.rows, looks.of(items.value[index] ?? NONE).packed);
     }
@@ -129,7 +132,7 @@ export class HeatPainter {
 
   heat(place: Place, items: Heat): void {
     for (let index = 0; index < items.bucket.length; index++) {
-      const [from, to] = pixelsOf(place, items.bucket[index] ?? 0);
+      const [from, to] = bucketPixels(place, items.bucket[index] ?? 0);
       if (from !== this.from || to !== this.to) {
         this.finish();
         [this.from, this.to] = [from, to];

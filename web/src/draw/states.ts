@@ -32,6 +32,8 @@ const ROWS_MIN = 2;
 const FOUND_SHARE = 0.75;
 /** Bars of as many pixels have an edge at their left. */
 const EDGE_PX = 4;
+/** More than the error of a place on the screen, and far less than a pixel. */
+const ROUNDING = 1e-6;
 /** More begins in a pixel than this have a higher mark. */
 const MANY_BEGINS = 7;
 
@@ -102,14 +104,16 @@ export class StatePainter {
       const value = items.value[index] ?? NONE;
       const begin = place.left + (items.begin[index] ?? 0) * place.perNs;
       const end = place.left + (items.end[index] ?? 0) * place.perNs;
-      const [from, to] = [Math.max(begin, place.low), Math.min(end, place.high)];
+      const from = Math.max(begin, place.low);
+      const to = Math.max(from, Math.min(end, place.high));
       // A run without length belongs to the piece in which it begins.
-      if (value === NONE || from > to || begin >= place.high || (from === to && begin < place.low)) {
+      const begins = begin > place.low - ROUNDING;
+      if (value === NONE || begin >= place.high || (end <= place.low && !begins)) {
         continue;
       }
       const flags = items.flags[index] ?? 0;
-      const isKnown = begin >= place.low && (flags & BEGIN_UNKNOWN) === 0;
-      if (begin >= place.low) {
+      const isKnown = begins && (flags & BEGIN_UNKNOWN) === 0;
+      if (begins) {
         this.begin(Math.floor(from), 1);
       }
       this.cover(from, to, value, end - begin >= 1, (flags & IN_DOUBT) !== 0);

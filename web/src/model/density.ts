@@ -1,7 +1,7 @@
 // The density of events over time, for the strip that shows all of the traces.
 
 import type { Piece } from "./cache.ts";
-import { firstPixel, placeOf, type Frame } from "./geometry.ts";
+import { firstPixel, pixelsOf, placeOf, type Frame, type Place } from "./geometry.ts";
 import type { Quality } from "./tile.ts";
 
 /** For each pixel from left to right: how many events there are, and how well that is known. */
@@ -28,19 +28,26 @@ export function densityOf(frame: Frame, tracks: readonly (readonly Piece[])[]): 
 
 function addCounts(frame: Frame, piece: Piece, count: Float64Array): void {
   const { items } = piece.tile;
-  if (items.form !== "counts") {
-    return;
-  }
   const place = placeOf(frame, piece.tile.level, piece.tile.index, piece.begin, piece.end);
-  for (let index = 0; index < items.bucket.length; index++) {
-    const begin = place.left + (items.bucket[index] ?? 0) * place.step;
-    const from = firstPixel(begin);
-    // Buckets of finer tiles may be less than a pixel: then they are added to one.
-    const to = Math.max(firstPixel(begin + place.step), from + 1);
-    const each = (items.count[index] ?? 0) / (to - from);
-    for (let x = Math.max(from, place.from); x < Math.min(to, place.to); x++) {
-      count[x] = (count[x] ?? 0) + each;
+  if (items.form === "counts") {
+    for (let index = 0; index < items.bucket.length; index++) {
+      const begin = place.left + (items.bucket[index] ?? 0) * place.step;
+      // Buckets of finer tiles may be less than a pixel: then they are added to one.
+      addCount(count, place, pixelsOf(place, begin, begin + place.step), items.count[index] ?? 0);
     }
+  } else if (items.form === "instants") {
+    // Where there are few, the server tells them one by one.
+    for (const time of items.time) {
+      const x = place.left + time * place.perNs;
+      addCount(count, place, pixelsOf(place, x, x), 1);
+    }
+  }
+}
+
+function addCount(count: Float64Array, place: Place, [from, to]: readonly [number, number], events: number): void {
+  const each = events / (to - from);
+  for (let x = Math.max(from, place.from); x < Math.min(to, place.to); x++) {
+    count[x] = (count[x] ?? 0) + each;
   }
 }
 

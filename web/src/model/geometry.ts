@@ -39,6 +39,14 @@ export function placeOf(frame: Frame, level: Level, index: TileIndex, begin = 0,
   return { left, step, perNs, from, to, low: Math.max(0, left + begin * step), high: Math.min(frame.width, left + end * step) };
 }
 
+/** The pixels of a part of a tile, from one place on the screen to another: at least one, however short the part is. A part that begins within half a
+ * pixel before the tile's end is on the tile's last pixel, because the next tile does not know it. */
+export function pixelsOf(place: Place, left: number, right: number): readonly [number, number] {
+  const begin = firstPixel(left);
+  const from = begin === place.to && left < place.high ? begin - 1 : begin;
+  return [from, Math.max(firstPixel(right), from + 1)];
+}
+
 /** The first pixel with its middle not left of `x`: an interval between two places covers the pixels between their first ones. */
 export function firstPixel(x: number): number {
   return Math.ceil(x - 0.5);

@@ -62,7 +62,7 @@ export function sumsOf(answer: Answer, meant: Viewport, extent: Extent): Sums {
   const { parts, isRead } = knownIn(answer, meant, extent);
   const bucket = Number(bucketSpan(level));
   // Behind the end of the traces nothing is left out of the last bucket.
-  const last = endOf(meant) >= extent.end ? Math.floor(Number(extent.end - extent.begin - first * bucketSpan(level)) / bucket) : -1;
+  const last = endOf(meant) >= extent.end ? Math.floor(Number(extent.end - 1n - extent.begin - first * bucketSpan(level)) / bucket) : -1;
   const sheet = new Sheet(bucket, parts, last);
   return { tracks: tracks.map((track) => sheet.sum(track)).map((sum) => ({ ...sum, isExact: sum.isExact && isRead })), isRead };
 }

@@ -50,7 +50,7 @@ export function Badge({ page }: { readonly page: Page }): JSX.Element {
   return (
     <>
       <span class="facts">
-        {duration(minus(status.extent.end, status.extent.begin))}
+        {duration(nanos(status.extent.end - status.extent.begin - 1n))}
         {status.events === null ? "" : ` · ${status.events.toLocaleString("en")} events`}
       </span>
       {said === "" ? null : (

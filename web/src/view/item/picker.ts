@@ -235,7 +235,7 @@ export class Picker {
     const from = lasts ? now.end : plus(now.begin, nanos(1));
     const found =
       by > 0
-        ? await search.first({ begin: from, end: plus(status.extent.end, nanos(1)) })
+        ? await search.first({ begin: from, end: status.extent.end })
         : await search.last({ begin: status.extent.begin, end: now.begin }, nanos(track.kind === "states" ? 1n : view.span / 256n));
     if (signal.aborted) {
       return false;
