@@ -10,7 +10,7 @@ use crate::message::plain_output;
 use crate::metadata::form;
 use crate::progress::watched;
 use crate::select::selection;
-use crate::show::{self, grouped};
+use crate::show::{self, counted};
 use crate::stop::StopReason;
 
 /// Writes a part of a trace.
@@ -20,6 +20,6 @@ pub(crate) fn run(session: &Session, arguments: &CutArguments) -> Result<Command
     let options = CutOptions { begin_ns, end_ns, selection, form: form(arguments.dialect) };
     let progress = Progress::default();
     let cut = watched(&progress, || session.cut(&options, &arguments.output, &progress)).map_err(io::Error::other)?;
-    writeln!(plain_output(), "{} events written to {}", grouped(cut.events), arguments.output.display())?;
+    writeln!(plain_output(), "{} written to {}", counted(cut.events, "event"), arguments.output.display())?;
     Ok(show::report(&cut.report, arguments.common.strict))
 }

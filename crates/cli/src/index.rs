@@ -104,7 +104,7 @@ fn word(state: &IndexState) -> &'static str {
 
 fn reason(state: &IndexState) -> Option<String> {
     match state {
-        IndexState::Extended(kept) => Some(format!("the file grew behind {} packets", grouped(*kept))),
+        IndexState::Extended(kept) => Some(format!("the file grew behind {}", counted(*kept, "packet"))),
         IndexState::Built(why) => Some(why.to_string()),
         IndexState::Small => Some("so few packets are found faster without".to_owned()),
         IndexState::Broken(why) | IndexState::Unwritable(why) => Some(why.clone()),

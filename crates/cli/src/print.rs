@@ -34,7 +34,7 @@ pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> Result<Comma
         message!("{ORIGINS}");
     }
     if arguments.verbose {
-        message!("{} events", show::grouped(printed.events));
+        message!("{}", show::counted(printed.events, "event"));
     }
     if tells_of_losses(options.format) {
         show::each_loss(&printed.losses);

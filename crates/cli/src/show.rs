@@ -16,13 +16,13 @@ pub(crate) fn report(report: &Report, strict: bool) -> CommandOutcome {
         message!("{}", assumption(&problem.message, strict));
     }
     if let Some(more) = report.assumptions.len().checked_sub(LINES_MAX).filter(|more| *more > 0) {
-        message!("{}: and {more} more assumptions", if strict { "error" } else { "warning" });
+        message!("{}: and {}", if strict { "error" } else { "warning" }, counted(more as u64, "more assumption"));
     }
     for problem in report.unreadable.iter().take(LINES_MAX) {
         message!("error: {problem}");
     }
     if let Some(more) = report.unreadable.len().checked_sub(LINES_MAX).filter(|more| *more > 0) {
-        message!("error: and {more} more places could not be read");
+        message!("error: and {} could not be read", counted(more as u64, "more place"));
     }
     if let Some(losses) = losses(report) {
         message!("warning: {losses}");

@@ -98,7 +98,8 @@ impl Uploads {
         let folder = kept.folder()?.join(folder_of(id));
         let upload = kept.uploads.get(id).filter(|upload| upload.files > 0).ok_or_else(|| unknown(id))?;
         if upload.coming > 0 {
-            let message = format!("{} files of it are not there yet", upload.coming);
+            let files = if upload.coming == 1 { "file of it is" } else { "files of it are" };
+            let message = format!("{} {files} not there yet", upload.coming);
             return Err(RequestRefusal::new(StatusCode::CONFLICT, "unfinished", message));
         }
         drop(kept);

@@ -80,8 +80,8 @@ function bucketPixels(place: Place, bucket: number): [number, number] {
 export function paintArrows(strip: Strip, place: Place, items: Arrows, colour: number): void {
   for (let index = 0; index < items.begin.length; index++) {
     const begin = place.left + (items.begin[index] ?? 0) * place.perNs + ROUNDING;
-    const end = place.left + (items.end[index] ?? 0) * place.perNs + ROUNDING;
-    if (end < place.low || begin >= place.high) {
+    const end = place.left + (items.end[index] ?? 0) * place.perNs;
+    if (end + ROUNDING < place.low || begin >= place.high) {
       continue;
     }
     const x = Math.floor(Math.max(begin, place.low));

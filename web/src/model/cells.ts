@@ -120,7 +120,7 @@ export function cellHint(cell: Cell): string {
 export function countText(table: Table, shown: number): string {
   const all = table.rows.length + table.omitted;
   const of = shown === all ? "" : ` of ${grouped(all)}`;
-  const rest = table.omitted > 0 ? ` (${grouped(table.omitted)} are not asked for)` : "";
+  const rest = table.omitted > 0 ? ` (${grouped(table.omitted)} ${table.omitted === 1 ? "is" : "are"} not asked for)` : "";
   return `${grouped(shown)}${of} ${all === 1 ? "row" : "rows"}${rest}`;
 }
 

@@ -6,6 +6,7 @@ import { isChosen, type Choice, type Naming } from "./choice.ts";
 import { processesOf } from "./filter-tracks.ts";
 import type { Owners } from "./owners.ts";
 import { nameOf } from "./rows.ts";
+import { counted } from "../units/counted.ts";
 
 /** Something that can be chosen. */
 export interface Entry<T> {
@@ -70,7 +71,7 @@ function findPeople(tracks: readonly Track[]): People {
   });
   const processes = [...members].map(([process, some]): Entry<string> => {
     const label = names.get(Number(process)) ?? (/^\d+$/.test(process) ? `process ${process}` : process);
-    return { key: process, label, detail: some.size === 1 ? "" : `${some.size} threads`, count: null };
+    return { key: process, label, detail: some.size === 1 ? "" : counted(some.size, "thread"), count: null };
   });
   return { processes: processes.sort(byLabel), threads: threads.sort(byLabel) };
 }
@@ -87,21 +88,21 @@ export function processEntries({ processes }: People, whose: Whose | null): read
 
 /** Applications that are known of tracks or were counted. */
 export function applicationsOf(owners: Owners, whose: Whose | null): readonly Entry<string>[] {
-  const entries = [...owners.members].map(([name, { threads }]): Entry<string> => ({ key: name, label: name, detail: threads.length === 1 ? "" : `${threads.length} threads`, count: null }));
-  const counted = whose === null ? null : new Map([...whose.byApplication].map(([name, count]) => [name, { count, name }]));
-  return counted === null ? entries.sort(byLabel) : withCounts(entries, counted, true, (name) => name);
+  const entries = [...owners.members].map(([name, { threads }]): Entry<string> => ({ key: name, label: name, detail: threads.length === 1 ? "" : counted(threads.length, "thread"), count: null }));
+  const known = whose === null ? null : new Map([...whose.byApplication].map(([name, count]) => [name, { count, name }]));
+  return known === null ? entries.sort(byLabel) : withCounts(entries, known, true, (name) => name);
 }
 
 /** `isAll`: entries without a count have no events; else their number is unknown. */
 function withCounts<K extends string | number>(entries: readonly Entry<K>[], counts: ReadonlyMap<K, Counted>, isAll: boolean, labelOf: (key: K, name: string | null) => string): Entry<K>[] {
   const seen = new Set(entries.map(({ key }) => key));
   const others = [...counts].filter(([key]) => !seen.has(key)).map(([key, { name }]): Entry<K> => ({ key, label: labelOf(key, name), detail: "", count: null }));
-  const counted = [...entries, ...others].map((entry) => {
+  const known = [...entries, ...others].map((entry) => {
     const { count = isAll ? 0n : null, name = null } = counts.get(entry.key) ?? {};
     // Tracks of programs may know no more than numbers.
     return { ...entry, label: entry.label === labelOf(entry.key, null) ? labelOf(entry.key, name) : entry.label, count };
   });
-  return counted.sort(byCount);
+  return known.sort(byCount);
 }
 
 /** The name of a thread; the name of a track of its activity may say less. */
@@ -115,7 +116,7 @@ function byLabel(one: { readonly label: string }, other: { readonly label: strin
   return ORDER.compare(one.label, other.label);
 }
 
-/** Names of events: those that were counted, and those that the timeline has met. */
+/** Names of events: those that were known, and those that the timeline has met. */
 export function eventNames(catalogue: Catalogue, counts: Counts | null): readonly string[] {
   const met = catalogue.values.flatMap((value) => (value.kind === "event" ? [value.label] : []));
   return [...new Set([...(counts?.byName?.keys() ?? []), ...met])].sort(ORDER.compare);
@@ -159,7 +160,7 @@ export function subsystemsOf(names: readonly string[], counts: Counts | null): S
   const all = [...members].map(([subsystem, events]): Subsystem => {
     const byName = counts?.byName ?? null;
     const count = byName === null ? null : events.reduce((sum, name) => sum + (byName.get(name) ?? 0n), 0n);
-    const detail = events.length === 1 ? "" : `${events.length} names`;
+    const detail = events.length === 1 ? "" : counted(events.length, "name");
     return { key: subsystem, label: subsystem, detail, count, events, names: patternFor(subsystem, events, names) };
   });
   return all.sort(byCount);

@@ -4,6 +4,7 @@ import { nanos, type Nanos } from "../units/time.ts";
 import type { Status } from "./catalogue.ts";
 import { duration } from "./clock.ts";
 import type { Shape } from "./json.ts";
+import { counted } from "../units/counted.ts";
 
 /** Traces that a recorder writes, or has written until it ended. */
 export interface Live {
@@ -63,5 +64,5 @@ export function sinceText(left: Left, { extent, events }: Status): string {
     return seconds;
   }
   const count = events > left.events ? events - left.events : 0n;
-  return `${seconds}, ${count.toLocaleString("en")} ${count === 1n ? "event" : "events"}`;
+  return `${seconds}, ${counted(count, "event")}`;
 }

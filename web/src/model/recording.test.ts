@@ -113,3 +113,8 @@ test("the line of rates ends at the right, and is as high as the box", () => {
   expect(sparkline([0, 5, 10], 119, 20)).toBe("117.0,20.0 118.0,10.0 119.0,0.0");
   expect(sparkline([0, 0], 119, 20)).toBe("118.0,20.0 119.0,20.0");
 });
+
+test("one lost event is told as one", () => {
+  expect(lossTexts({ full: 1, noLane: 1, unwritten: 0, undefined: 1 })).toEqual(["1 found no room in memory", "1 was of a thread that had no memory at all", "1 has a definition that cannot be used"]);
+  expect(lossTexts({ full: 0, noLane: 2, unwritten: 1, undefined: 2 })).toEqual(["2 were of threads that had no memory at all", "1 could not be written to the disk", "2 have definitions that cannot be used"]);
+});

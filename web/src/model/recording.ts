@@ -1,5 +1,6 @@
 // The session state from the recorder of the shown traces, and the results of the page's requests to it.
 
+import { counted } from "../units/counted.ts";
 import type { Shape } from "./json.ts";
 
 /** A class of events that programs of the session have. */
@@ -164,10 +165,6 @@ export function sentenceOf(words: string): string {
   return text.includes("\n") || /[.!?]$/.test(text) ? begun : `${begun}.`;
 }
 
-export function counted(count: number, what: string): string {
-  return `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
-}
-
 /** Patterns that the user has typed, between spaces or commas. */
 export function patternsIn(text: string): readonly string[] {
   return [...new Set(text.split(/[\s,]+/).filter((one) => one !== ""))];
@@ -198,13 +195,13 @@ export function whereText({ filters, runs, why }: RecordedClass): string | null 
 
 /** The losses, one reason each. */
 export function lossTexts({ full, noLane, unwritten, undefined: undefinedEvents }: Lost): readonly string[] {
-  const parts: ReadonlyArray<readonly [number, string]> = [
+  const parts: ReadonlyArray<readonly [number, string, string?]> = [
     [full, "found no room in memory"],
-    [noLane, "were of threads that had no memory at all"],
+    [noLane, "was of a thread that had no memory at all", "were of threads that had no memory at all"],
     [unwritten, "could not be written to the disk"],
-    [undefinedEvents, "have definitions that cannot be used"],
+    [undefinedEvents, "has a definition that cannot be used", "have definitions that cannot be used"],
   ];
-  return parts.filter(([count]) => count > 0).map(([count, why]) => `${count.toLocaleString("en")} ${why}`);
+  return parts.filter(([count]) => count > 0).map(([count, why, whyOfSeveral = why]) => counted(count, why, whyOfSeveral));
 }
 
 /** How many events there were after so long. */

@@ -21,7 +21,7 @@ const NAMED = 3;
 /** How many events, and which most often. */
 export function eventsOf(answer: Answer, clock: Clock): Summed {
   const [total, classes] = [tableOf(answer, "total"), tableOf(answer, "per-class")];
-  return { count: sumOf(total, "count"), unit: "events", time: null, share: null, most: mostOf(classes, "name", "count", clock) };
+  return { count: sumOf(total, "count"), unit: sumOf(total, "count") === 1n ? "event" : "events", time: null, share: null, most: mostOf(classes, "name", "count", clock) };
 }
 
 /** How long CPUs were busy, of all the time that they had, and with which threads. */
@@ -35,7 +35,7 @@ export function busyOf(answer: Answer, clock: Clock): Summed {
 /** How many system calls, how long they took together, and which longest. */
 export function callsOf(answer: Answer, clock: Clock): Summed {
   const calls = tableOf(answer, "per-syscall");
-  return { count: sumOf(calls, "count"), unit: "calls", time: sumOf(calls, "total"), share: null, most: mostOf(calls, "syscall", "total", clock) };
+  return { count: sumOf(calls, "count"), unit: sumOf(calls, "count") === 1n ? "call" : "calls", time: sumOf(calls, "total"), share: null, most: mostOf(calls, "syscall", "total", clock) };
 }
 
 function tableOf(answer: Answer, name: string): Table | null {

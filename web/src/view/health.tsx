@@ -8,6 +8,7 @@ import { advice } from "../model/fault.ts";
 import { isRecording } from "../model/live.ts";
 import { healthOf, whyOf, type Finding, type Findings } from "../model/findings.ts";
 import { clockOf, wentTo, type State } from "../state/viewer.ts";
+import { counted } from "../units/counted.ts";
 import { minus, nanos } from "../units/time.ts";
 import { usePick } from "./hooks.ts";
 import { copyText } from "./leaving.ts";
@@ -51,7 +52,7 @@ export function Badge({ page }: { readonly page: Page }): JSX.Element {
     <>
       <span class="facts">
         {duration(nanos(status.extent.end - status.extent.begin - 1n))}
-        {status.events === null ? "" : ` · ${status.events.toLocaleString("en")} events`}
+        {status.events === null ? "" : ` · ${counted(status.events, "event")}`}
       </span>
       {said === "" ? null : (
         <button type="button" class={`badge ${health === "bad" ? "bad" : "doubtful"} ${status.lost === 0n ? "" : `lost ${flash}`}`} aria-haspopup="dialog" title="What is missing of the traces or cannot be trusted, why that matters, and what to do" onClick={() => setOpen(true)}>
@@ -73,7 +74,7 @@ function summary(status: Status, { findings }: Findings): string {
   const lost = status.lost === 0n ? [] : [`${status.lost === null ? "events" : status.lost.toLocaleString("en")} lost`];
   // Losses are findings of each file, and told together.
   const others = findings.filter(({ rule }) => status.lost === 0n || (rule !== "events-discarded" && rule !== "packets-lost")).length;
-  return [...lost, ...(others === 0 ? [] : [`${others} finding${others === 1 ? "" : "s"}`])].join(", ");
+  return [...lost, ...(others === 0 ? [] : [counted(others, "finding")])].join(", ");
 }
 
 function readingOf(status: Status, isFiltering: boolean): { readonly text: string; readonly tone: string; readonly hint: string } {

@@ -285,7 +285,7 @@ fn a_counter_of_discarded_events_that_steps_back() {
     Setup::new("counter", &packets).check(&expect![[r#"
         trace/stream: warning[events-discarded]: packet at byte 84: 4 events were discarded before its end
           help: the tracer had no room: use more or larger buffers
-        trace/stream: warning[discarded-steps-back]: packet at byte 168: 1 discarded events, where the packet before had 4
+        trace/stream: warning[discarded-steps-back]: packet at byte 168: its count of discarded events is 1, where the packet before had 4
           help: the number of discarded events cannot be trusted
         0 errors, 2 warnings
     "#]]);

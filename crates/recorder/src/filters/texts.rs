@@ -82,7 +82,8 @@ pub fn check(text: &str, classes: &[&EventClass]) -> Result<Vec<String>, Wrong> 
         return Err(Wrong::new(&nowhere, text));
     }
     if let Some(first) = lacking.first() {
-        notes.push(format!("{} of {} events lack something of it: {first}", lacking.len(), classes.len()));
+        let lack = if lacking.len() == 1 { "lacks" } else { "lack" };
+        notes.push(format!("{} of {} events {lack} something of it: {first}", lacking.len(), classes.len()));
     }
     Ok(notes)
 }
@@ -127,7 +128,7 @@ mod tests {
         let notes = check("host == 1").expect("one has a number");
         assert!(notes[0].starts_with("net:sent: `host` is text and `1` is a number"), "{notes:?}");
         let notes = check("ok").expect("one has it");
-        assert_eq!(notes, ["1 of 2 events lack something of it: there is no `ok`\n    ok\n    ^^\n"]);
+        assert_eq!(notes, ["1 of 2 events lacks something of it: there is no `ok`\n    ok\n    ^^\n"]);
         let lines = check("delta == \"a\"").expect_err("both are numbers");
         assert!(lines.starts_with("net:sent: `delta` is a number") || lines.contains("cannot be compared"), "{lines}");
         assert!(check("host ==").expect_err("it has no end").starts_with("found the end, expected a value"));

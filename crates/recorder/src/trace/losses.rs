@@ -89,13 +89,14 @@ impl Output {
                 self.tally.events = self.tally.events.saturating_sub(events);
                 add(&mut self.tally.discarded, events);
                 add(&mut self.tally.unwritten, events);
-                format!("was removed while it was written, with {events} events, which are counted as lost")
+                let are = if events == 1 { "event, which is" } else { "events, which are" };
+                format!("was removed while it was written, with {events} {are} counted as lost")
             };
             self.error = Some(file_error(&path, std::io::Error::other(what)).into());
         }
         if let Some((path, bytes)) = self.chunk.truncated().next() {
-            let what =
-                format!("was truncated while it was written: {bytes} bytes of events are lost, how many is not known");
+            let are = if bytes == 1 { "byte of events is" } else { "bytes of events are" };
+            let what = format!("was truncated while it was written: {bytes} {are} lost, how many events is not known");
             self.error = Some(file_error(&path, std::io::Error::other(what)).into());
         }
     }

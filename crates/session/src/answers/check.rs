@@ -374,7 +374,11 @@ fn neighbors(counters: CounterBits, before: &PacketRow, row: &PacketRow, add: &m
         match counters.sequence_between(before, row) {
             Some(CounterStep::Ahead(1)) | None => {}
             Some(CounterStep::Ahead(step)) if step > 1 => {
-                add(&SEQUENCE_GAP, format!("sequence number {now} follows {last}: {} packets are missing", step - 1));
+                let missing = match step - 1 {
+                    1 => "1 packet is missing".to_owned(),
+                    missing => format!("{missing} packets are missing"),
+                };
+                add(&SEQUENCE_GAP, format!("sequence number {now} follows {last}: {missing}"));
             }
             Some(_) => add(&SEQUENCE_BACK, format!("sequence number {now} follows {last}")),
         }
@@ -382,9 +386,13 @@ fn neighbors(counters: CounterBits, before: &PacketRow, row: &PacketRow, add: &m
     if let (Some(last), Some(now)) = (before.discarded, row.discarded) {
         match counters.discarded_between(before, row) {
             Some(CounterStep::Ahead(0)) | None => {}
+            Some(CounterStep::Ahead(1)) => add(&DISCARDED, "1 event was discarded before its end".to_owned()),
             Some(CounterStep::Ahead(count)) => add(&DISCARDED, format!("{count} events were discarded before its end")),
             Some(CounterStep::Back) => {
-                add(&DISCARDED_BACK, format!("{now} discarded events, where the packet before had {last}"));
+                add(
+                    &DISCARDED_BACK,
+                    format!("its count of discarded events is {now}, where the packet before had {last}"),
+                );
             }
         }
     }

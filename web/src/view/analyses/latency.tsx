@@ -133,7 +133,7 @@ function useGroup(page: Page, source: Source, question: Question, answer: Answer
 
 /** The text where a group is looked for among the longest of all. */
 function restText(found: number, count: number | null, longest: number): string {
-  return `${grouped(found)}${count === null ? "" : ` of ${grouped(count)}`} are among the ${grouped(longest)} longest of all`;
+  return `${grouped(found)}${count === null ? "" : ` of ${grouped(count)}`} ${found === 1 ? "is" : "are"} among the ${grouped(longest)} longest of all`;
 }
 
 /** The row of the group that is chosen. */

@@ -93,7 +93,7 @@ function sortOf(table: Table, by: Sorting | null): Look["sort"] {
 /** The subject of an answer, and its missing parts. */
 function aboutText(answer: Answer, { span }: Table, clock: Clock): string {
   const time = span === null ? "" : ` · ${timeText(clock, span.begin)} + ${exactDuration(span.end - span.begin)}`;
-  const lost = answer.lost > 0n || answer.lostMore ? ` · ${answer.lostMore ? "at least " : ""}${grouped(answer.lost)} events lost` : "";
-  const packets = answer.lostPackets > 0n ? ` · ${grouped(answer.lostPackets)} packets lost` : "";
+  const lost = answer.lost > 0n || answer.lostMore ? ` · ${answer.lostMore ? "at least " : ""}${grouped(answer.lost)} ${answer.lost === 1n ? "event" : "events"} lost` : "";
+  const packets = answer.lostPackets > 0n ? ` · ${grouped(answer.lostPackets)} ${answer.lostPackets === 1n ? "packet" : "packets"} lost` : "";
   return `${time}${lost}${packets}${answer.complete ? "" : " · a part of the trace could not be read"}`;
 }

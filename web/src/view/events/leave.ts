@@ -11,6 +11,7 @@ import type { Nanos } from "../../units/time.ts";
 import { copyText, saveFile, traceName } from "../leaving.ts";
 import type { Page } from "../page.ts";
 import { faultOf } from "./desk.ts";
+import { counted } from "../../units/counted.ts";
 
 /** As many rows are copied, and saved; the browser holds all of them until they are on the disk. */
 export const COPIED_MAX = 10_000;
@@ -42,7 +43,7 @@ export async function copyRows(page: Page, format: RowFormat, signal: AbortSigna
     return `Not copied: ${faultOf(error).message}.`;
   }
   const rest = chosen.end - chosen.first > COPIED_MAX ? "; no more are copied at once, but saved" : "";
-  return `${count.toLocaleString("en")} ${count === 1 ? "row" : "rows"} copied as ${WORDS[format]}${rest}.`;
+  return `${counted(count, "row")} copied as ${WORDS[format]}${rest}.`;
 }
 
 /** Which part of the list is saved; `null`: all of it. */
@@ -81,7 +82,7 @@ export async function saveRows(page: Page, format: RowFormat, part: SavedPart, s
   }
   saveFile(new Blob(parts, { type: KINDS[format] }), `${traceName(page)}-events.${format === "json" ? "jsonl" : format}`);
   const cut = rows >= SAVED_MAX ? `, which is as many as fit into a file: there may be more` : "";
-  return `${rows.toLocaleString("en")} rows saved as ${WORDS[format]}${cut}.`;
+  return `${counted(rows, "row")} saved as ${WORDS[format]}${cut}.`;
 }
 
 /** How far a time is on the way through the saved part, of 1, without a count of rows. Or how far it is to the most rows. */

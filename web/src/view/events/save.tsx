@@ -6,6 +6,7 @@ import type { RowFormat } from "../../model/eventtext.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
 import { SAVED_MAX, saveRows, type SavedPart } from "./leave.ts";
+import { counted } from "../../units/counted.ts";
 
 interface SaveOptions {
   readonly page: Page;
@@ -35,7 +36,7 @@ export function SaveBar({ page, say, close }: SaveOptions): JSX.Element {
       <div class="event-save">
         <progress max={1} {...(leaving.part === null ? {} : { value: leaving.part })} aria-label="Rows that are saved" />
         <span role="status">
-          {leaving.rows.toLocaleString("en")} rows as {leaving.what}
+          {counted(leaving.rows, "row")} as {leaving.what}
         </span>
         <button type="button" class="button" onClick={() => ending.current?.abort()}>
           Cancel

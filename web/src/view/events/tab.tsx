@@ -85,7 +85,7 @@ function Names({ page }: { readonly page: Page }): JSX.Element {
             <option key={value.number} value={value.label} />
           ))}
       </datalist>
-      <span class="faint event-count">{count === null ? "" : `${countText(count)} events`}</span>
+      <span class="faint event-count">{count === null ? "" : `${countText(count)} ${count.events === 1n ? "event" : "events"}`}</span>
     </span>
   );
 }

@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { FIELD_LINES_MAX, fieldLines, type FieldLine } from "../../model/facts.ts";
 import type { EventItem } from "../../model/items.ts";
 import { copyText } from "../leaving.ts";
+import { counted } from "../../units/counted.ts";
 
 export function EventFields({ item: { event, bases } }: { readonly item: EventItem }): JSX.Element {
   if (event === null) {
@@ -21,7 +22,7 @@ export function EventFields({ item: { event, bases } }: { readonly item: EventIt
           ))}
         </tbody>
       </table>
-      {left <= 0 ? null : <p class="faint">{left.toLocaleString("en")} more are not shown; a copy of all has them.</p>}
+      {left <= 0 ? null : <p class="faint">{counted(left, "more is not shown; a copy of all has it", "more are not shown; a copy of all has them")}.</p>}
     </>
   );
 }

@@ -17,6 +17,7 @@ import { clockOf, withNamesWanted } from "../../state/viewer.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
 import { sentence } from "./picker.ts";
+import { counted } from "../../units/counted.ts";
 
 /** A selection that is drawn is added up once it rests for so long. */
 const REST_MS = 120;
@@ -47,7 +48,7 @@ export function SelectionSums({ page, selection }: { readonly page: Page; readon
     const rounded = sums === null || part === null ? [] : tablesOf(sums, catalogue, part.span);
     return cpus?.state === "done" && part !== null ? withExact(rounded, cpus.answer, part.span, clockOf(page.store.state)) : rounded;
   }, [sums, catalogue, part, cpus]);
-  const of = selection.rows === undefined ? "all rows" : tracks.length === 1 ? "1 row" : `${tracks.length.toLocaleString("en")} rows`;
+  const of = selection.rows === undefined ? "all rows" : counted(tracks.length, "row");
   return (
     <section class="sums" aria-label="What is selected" aria-busy={isAsking}>
       <p class="sums-title">

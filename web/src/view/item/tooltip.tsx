@@ -15,6 +15,7 @@ import { arrowAt, bundleAt } from "./arrows.ts";
 import { Hinter, type Hint, type Target } from "./hinter.ts";
 import { spotOf, timeMeant } from "./point.ts";
 import "./item.css";
+import { counted } from "../../units/counted.ts";
 
 /** Lines of fields that fit; the panel has all of them. */
 const LINES_MAX = 18;
@@ -79,7 +80,7 @@ function Told({ page, hint }: { readonly page: Page; readonly hint: Hint }): JSX
           ))}
         </tbody>
       </table>
-      {lines.length > LINES_MAX ? <p class="faint">{lines.length - LINES_MAX} more fields: a click tells them.</p> : null}
+      {lines.length > LINES_MAX ? <p class="faint">{counted(lines.length - LINES_MAX, "more field")}: a click tells {lines.length - LINES_MAX === 1 ? "it" : "them"}.</p> : null}
       {others === 0 ? null : <p class="faint">{others} more at the same time</p>}
     </>
   );

@@ -16,6 +16,7 @@ import { notesOf, type NotesDesk } from "./desk.ts";
 import { Editor } from "./editor.tsx";
 import "../rail/rail.css";
 import "./notes.css";
+import { counted } from "../../units/counted.ts";
 
 const LINE_HEIGHT = 64;
 /** Lines that are no notes are told one by one up to here. */
@@ -71,7 +72,7 @@ export function Notes({ page }: { readonly page: Page }): JSX.Element {
 }
 
 function countText(count: number): string {
-  return `${count.toLocaleString("en")} ${count === 1 ? "note" : "notes"}`;
+  return counted(count, "note");
 }
 
 /** The text where there is no note. */

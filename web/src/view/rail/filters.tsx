@@ -16,6 +16,7 @@ import { countingOf } from "./counting.ts";
 import { Expression } from "./expression.tsx";
 import { FacetList } from "./facet.tsx";
 import "./rail.css";
+import { counted } from "../../units/counted.ts";
 
 const MODES: Readonly<Record<FilterMode, string>> = {
   dim: "Rows of other items are paler; lists omit them",
@@ -155,7 +156,7 @@ function othersNote(whose: Whose | null): string | null {
     return null;
   }
   const { omitted } = whose;
-  const parts = [...(omitted === 0 ? [] : [`${omitted.toLocaleString("en")} threads with fewer events are not in these numbers`]), ...(whose.idle === 0n ? [] : [`${whose.idle.toLocaleString("en")} events are of CPUs that ran nobody`]), ...(whose.unknown === 0n ? [] : [`of ${whose.unknown.toLocaleString("en")} nobody knows the thread`])];
+  const parts = [...(omitted === 0 ? [] : [`${counted(omitted, "thread")} with fewer events ${omitted === 1 ? "is" : "are"} not in these numbers`]), ...(whose.idle === 0n ? [] : [`${counted(whose.idle, "event is", "events are")} of CPUs that ran nobody`]), ...(whose.unknown === 0n ? [] : [`of ${whose.unknown.toLocaleString("en")} nobody knows the thread`])];
   return parts.length === 0 ? null : `${parts.join(", ")}.`;
 }
 

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { counted, levelText, whereText, type RecordedClass, type Recording } from "../../model/recording.ts";
+import { levelText, whereText, type RecordedClass, type Recording } from "../../model/recording.ts";
 import { find, findable } from "../../model/search.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
@@ -11,6 +11,7 @@ import { VirtualList } from "../rail/virtual.tsx";
 import { recordOf } from "./desk.ts";
 import type { Draft } from "./form.tsx";
 import { Refused } from "./refused.tsx";
+import { counted } from "../../units/counted.ts";
 
 const LINE_HEIGHT = 40;
 const LINES_MAX = 12;
@@ -57,7 +58,7 @@ export function ClassList({ page, recording, edit }: ListOptions): JSX.Element {
           />
         </div>
       )}
-      {moreClasses === 0 ? null : <p class="hint">{moreClasses.toLocaleString("en")} more are not listed; names in the boxes above are about these, too.</p>}
+      {moreClasses === 0 ? null : <p class="hint">{counted(moreClasses, "more is not listed; names in the boxes above are about it, too", "more are not listed; names in the boxes above are about these, too")}.</p>}
     </section>
   );
 }

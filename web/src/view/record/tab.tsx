@@ -2,7 +2,7 @@
 
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { counted, lossTexts, ratesOf, sentenceOf, sparkline, type Recording, type Sample } from "../../model/recording.ts";
+import { lossTexts, ratesOf, sentenceOf, sparkline, type Recording, type Sample } from "../../model/recording.ts";
 import { secondsText } from "../../model/live.ts";
 import { shortQuantity } from "../../model/quantity.ts";
 import { usePick } from "../hooks.ts";
@@ -12,6 +12,7 @@ import { ClassList } from "./classes.tsx";
 import { recordOf, type RecordDesk } from "./desk.ts";
 import { SwitchForm } from "./form.tsx";
 import { Refused } from "./refused.tsx";
+import { counted } from "../../units/counted.ts";
 import "../rail/rail.css";
 import "./record.css";
 

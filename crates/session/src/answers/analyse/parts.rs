@@ -66,7 +66,10 @@ impl PartsResult {
         report.unreadable.extend(self.faults.iter().map(|fault| session.problem(&fault.fault)));
         for (&stream, count) in &self.left_out {
             let place = session.place(stream);
-            let message = format!("{count} events have fields that cannot be read: they are left out");
+            let message = match count {
+                1 => "1 event has fields that cannot be read: it is left out".to_owned(),
+                count => format!("{count} events have fields that cannot be read: they are left out"),
+            };
             report.unreadable.push(ReportProblem { place, message });
         }
         report

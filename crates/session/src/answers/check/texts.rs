@@ -109,7 +109,8 @@ fn collect(name: &str, shape: &ColumnShape, table: u16, texts: &mut Vec<TextColu
 fn problem(bytes: &[u8], encoding: TextEncoding) -> Option<String> {
     let units = |size: usize, name: &str| {
         let is_whole = bytes.len().is_multiple_of(size);
-        (!is_whole).then(|| format!("{} bytes are not a whole number of code units of {name}", bytes.len()))
+        let are = if bytes.len() == 1 { "byte is" } else { "bytes are" };
+        (!is_whole).then(|| format!("{} {are} not a whole number of code units of {name}", bytes.len()))
     };
     match encoding {
         TextEncoding::Ascii => {

@@ -64,7 +64,20 @@ fn counters_that_go_back() {
         [
             "events-discarded: packet at byte 52: 9 events were discarded before its end",
             "sequence-steps-back: packet at byte 104: sequence number 2 follows 8",
-            "discarded-steps-back: packet at byte 104: 4 discarded events, where the packet before had 9",
+            "discarded-steps-back: packet at byte 104: its count of discarded events is 4, where the packet before had 9",
+        ]
+    );
+}
+
+#[test]
+fn one_is_told_as_one() {
+    let folder = tempfile::tempdir().unwrap();
+    trace(folder.path(), &[(0, 1), (1, 3)]);
+    assert_eq!(
+        messages(folder.path()),
+        [
+            "packets-lost: packet at byte 52: sequence number 3 follows 1: 1 packet is missing",
+            "events-discarded: packet at byte 52: 1 event was discarded before its end",
         ]
     );
 }
