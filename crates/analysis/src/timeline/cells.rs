@@ -105,7 +105,8 @@ impl TrackCell {
 pub struct TrackBucket {
     /// Its number.
     pub bucket: u64,
-    /// The value that covers most of it, and how many nanoseconds; of two alike the lower value.
+    /// The value that covers most of it, and how many nanoseconds; of two alike the lower value. Where none
+    /// covers any of it, one that begins and ends at once, and 0.
     pub first: Option<(u64, u64)>,
     /// The value that covers most of the rest.
     pub second: Option<(u64, u64)>,
@@ -172,6 +173,8 @@ fn covered(cells: &[TrackCell], level: Level, carry: Option<u64>, is_rest: &impl
     if let Some(carry) = carry.filter(|_| !is_carried) {
         add(carry, width);
     }
+    // Values without a duration cover nothing. They are drawn where nothing else is.
+    all.first = all.first.or_else(|| cells.iter().find(|cell| cell.begins > 0).map(|cell| (cell.value, 0)));
     all.begins = cells.iter().fold(0, |sum, cell| sum.saturating_add(cell.begins));
     all.last = last(cells, carry);
     all
@@ -234,6 +237,22 @@ mod tests {
 
     fn at(runs: &[((u64, u64), u64)], time: u64) -> Option<u64> {
         runs.iter().find(|((begin, end), _)| *begin <= time && time < *end).map(|run| run.1)
+    }
+
+    #[test]
+    fn a_value_without_a_duration_is_told_where_nothing_else_is() {
+        for level in 0..20 {
+            let mut cells = Vec::new();
+            run(&mut cells, level, (1 << 20, 1 << 20), 7);
+            run(&mut cells, level, (3 << 20, 3 << 20), 9);
+            run(&mut cells, level, (3 << 20, 3 << 20), 8);
+            add_up(&mut cells);
+            let told = buckets(&cells, level, None).map(|found| (found.bucket << level, found.first, found.begins));
+            assert_eq!(told.collect::<Vec<_>>(), [(1 << 20, Some((7, 0)), 1), (3 << 20, Some((8, 0)), 2)]);
+            // Lasting values come first.
+            let covered = buckets(&cells, level, Some(5)).map(|found| (found.first, found.last));
+            assert_eq!(covered.collect::<Vec<_>>(), [(Some((5, 1 << level)), Some(5)); 2]);
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The same trace in one chunk and in many, at all levels; kept pyramids; refused questions.
 
+mod borders;
 mod declared;
 mod findings;
 mod growing;
@@ -112,6 +113,9 @@ fn bucketed(runs: &[ExactRun], level: Level, count: u32, is_rest: &dyn Fn(u32) -
         }
         let mut held: Vec<(u32, i64)> = held.into_iter().filter(|(_, lasts)| *lasts > 0).collect();
         held.sort_by_key(|&(value, lasts)| (std::cmp::Reverse(lasts), value));
+        if held.is_empty() {
+            held.extend(runs.iter().find(|run| run.begin >> level == bucket).map(|run| (run.value, 0)));
+        }
         let part = |lasts: i64| ((i128::from(lasts) * 65535) >> level) as u16;
         let share = |place: usize| held.get(place).map_or(0, |(_, lasts)| part(*lasts));
         let value = |place: usize| held.get(place).map(|(value, _)| *value);
