@@ -2,6 +2,7 @@
 
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
+import { findings } from "./axe.ts";
 import { rested } from "./browser.ts";
 import { BEGIN, INVENTED } from "./invented.ts";
 import { complete, picture, withInvented, type Opened } from "./stage.ts";
@@ -154,12 +155,13 @@ withInvented("the timeline", (stage) => {
   });
 
   test.each([["light", 700], ["dark", 400], ["dark", 1440]] as const)("the legend fits: %s, %i pixels", async (colorScheme, width) => {
-    const page = await open("#legend=1", { colorScheme, width, height: 700 });
+    const page = await open(`#legend=1&thread=1234&selected=${BEGIN + 500_000_000n}~800000000`, { colorScheme, width, height: 700 });
     await page.getByRole("toolbar", { name: "Legend" }).getByRole("button", { name: "blocked" }).waitFor();
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
     const legend = await boxOf(page, ".legend");
     expect([legend.height < 90, legend.y + legend.height <= (await boxOf(page, ".status")).y + 1]).toEqual([true, true]);
     await picture(page, `legend-${colorScheme}-${width}`);
+    expect(await findings(page)).toEqual([]);
     // It goes along when a panel takes a part of the room; in narrow windows the panel is below it.
     if (width > 1_000) {
       await page.keyboard.press("i");
