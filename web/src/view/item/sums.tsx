@@ -13,7 +13,7 @@ import { valuesIn, type Sums } from "../../model/sums.ts";
 import { tablesOf, type SumTable } from "../../model/sumtext.ts";
 import { tracksSelected } from "../../state/tracks.ts";
 import { endOf, partIn, type Viewport } from "../../model/viewport.ts";
-import { clockOf, withNamesWanted } from "../../state/viewer.ts";
+import { clockOf, withNamesWanted, type State } from "../../state/viewer.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
 import { sentence } from "./picker.ts";
@@ -39,9 +39,10 @@ export function SelectionSums({ page, selection }: { readonly page: Page; readon
   const [catalogue, rows] = usePick(page.store, (state) => [state.catalogue, state.rows] as const);
   const tracks = useMemo(() => tracksSelected(page.store.state, selection), [rows, selection]);
   const asked = tracks.slice(0, TRACKS_MAX);
-  const [extent] = usePick(page.store, ({ status }) => [status?.extent ?? null] as const);
-  // Behind the end of the traces nothing is known, and nothing is missing.
-  const part = useMemo(() => (extent === null ? null : partIn(selection, extent)), [selection, extent?.begin, extent?.end]);
+  // Behind the end of the traces nothing is known, and nothing is missing. The end of a recording moves on without a change of this part.
+  const within = ({ status }: State): Viewport | null => (status === null ? null : partIn(selection, status.extent));
+  const [isKnown, begin, span] = usePick(page.store, (state) => [state.status !== null, within(state)?.begin, within(state)?.span] as const);
+  const part = useMemo(() => (begin === undefined || span === undefined ? null : { begin, span }), [begin, span]);
   const { sums, failure, isAsking } = useSums(page, part, asked);
   const cpus = useCpus(page, sums === null || isAsking ? null : cpuQuestion(catalogue, asked, sums, part === null ? {} : { begin_ns: part.begin, end_ns: endOf(part) }));
   const tables = useMemo(() => {
@@ -54,7 +55,7 @@ export function SelectionSums({ page, selection }: { readonly page: Page; readon
       <p class="sums-title">
         {duration(selection.span, 6)}, {of}
       </p>
-      {extent === null || part?.span === selection.span ? null : <p class="faint">{part === null ? "That is outside of the traces." : `${duration(part.span, 6)} of that are in the traces.`}</p>}
+      {!isKnown || part?.span === selection.span ? null : <p class="faint">{part === null ? "That is outside of the traces." : `${duration(part.span, 6)} of that are in the traces.`}</p>}
       {tracks.length > asked.length ? <p class="faint">Added up are the first {TRACKS_MAX.toLocaleString("en")} of {tracks.length.toLocaleString("en")} rows.</p> : null}
       {sums === null || sums.isRead ? null : <p class="faint">Not all of that is read yet: it is more.</p>}
       {sums === null && isAsking ? <p class="faint">Adding up…</p> : null}
