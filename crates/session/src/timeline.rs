@@ -18,6 +18,7 @@ mod catalogue;
 mod chunks;
 mod estimate;
 mod exact;
+mod extent;
 mod findings;
 mod growing;
 mod items;
@@ -171,9 +172,9 @@ pub enum TimelineState {
 /// The state of a timeline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimelineStatus {
-    /// When the first bucket begins, in nanoseconds since the clock's origin.
+    /// When the first bucket begins, in nanoseconds since the clock's origin: at the first event.
     pub begin_ns: i64,
-    /// When the last packet ends.
+    /// The last nanosecond in which something happens.
     pub end_ns: i64,
     /// Whether the clock's origin is that of Unix.
     pub unix: bool,
@@ -241,6 +242,7 @@ impl Session {
             prepared.lanes = numbering.apply(self, std::mem::take(&mut prepared.lanes));
         }
         let span = span_ns(&prepared.lanes).ok_or(TimelineFailure::NoTimes)?;
+        let span = extent::of(self, &prepared.lanes, span);
         let span = (span.0, until.map_or(span.1, |until| until.saturating_sub(1)));
         if span.1 < span.0 {
             return Err(TimelineFailure::NoTimes);

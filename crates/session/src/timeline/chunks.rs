@@ -59,11 +59,16 @@ pub(super) fn from(
     }
     let whole = prepared.slice(session, chunks.last().map(|chunk| chunk.span.1), until);
     let chunk = |slice: Slice| {
-        // Nothing is before the first packet, and no packet behind the last one's end.
-        let span = (slice.begin.max(span.0), slice.end.map_or(span.1.saturating_add(1), |end| end));
+        // Nothing is before the first event, and nothing behind the last one.
+        let last = span.1.saturating_add(1);
+        let span = (slice.begin.max(span.0), slice.end.map_or(last, |end| end.min(last)));
         TimelineChunk { slice, span, level: level_of(span) }
     };
-    chunks.extend(slices(session, whole).into_iter().map(chunk));
+    let slices = slices(session, whole);
+    // Of traces that grow the last one is open, though nothing may be in it yet.
+    let open = slices.len().checked_sub(1).filter(|_| until.is_some());
+    let has_events = |(number, chunk): &(usize, TimelineChunk)| chunk.span.0 < chunk.span.1 || Some(*number) == open;
+    chunks.extend(slices.into_iter().map(chunk).enumerate().filter(has_events).map(|(_, chunk)| chunk));
     chunks
 }
 

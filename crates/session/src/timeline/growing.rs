@@ -26,7 +26,7 @@ use kymo_scan::{DataStream, Trace};
 use super::build::BuildScheduler;
 use super::chunks::{self, ExistingChunks, TimelineChunk};
 use super::pyramid::Pyramid;
-use super::{Timeline, TimelineFailure, TimelineParts, analysis_of};
+use super::{Timeline, TimelineFailure, TimelineParts, analysis_of, extent};
 use crate::answers::analyse::Prepared;
 use crate::open::Session;
 use crate::open::progress::Progress;
@@ -166,8 +166,8 @@ impl Timeline {
                 (Arc::new(prepared), Arc::new(analysis.after(&self.analysis.numbers())))
             }
         };
-        let last = prepared.span_ns().map_or(self.span.1, |span| span.1);
-        let span = (self.span.0, until.map_or(last, |until| until - 1).max(self.span.0));
+        let span = (self.span.0, until.map_or_else(|| self.last_of(session, &prepared), |until| until - 1));
+        let span = (span.0, span.1.max(span.0));
         let before = self.chunks[..kept.chunks].to_vec();
         let kept_of = ExistingChunks { chunks: before, is_alike };
         let chunks = chunks::from(session, &prepared, (span, until), kept_of);
@@ -213,6 +213,11 @@ impl Timeline {
             chunks,
         };
         Some(self.with(parts, pyramid, desk))
+    }
+
+    /// The end of traces that grow no more.
+    fn last_of(&self, session: &Session, prepared: &Prepared) -> i64 {
+        prepared.span_ns().map_or(self.span.1, |span| extent::of(session, &prepared.lanes, span).1)
     }
 
     /// Ends building, and takes the known state. Without a watermark, no chunk was known to be

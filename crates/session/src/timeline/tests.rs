@@ -104,11 +104,13 @@ fn bucketed(runs: &[ExactRun], level: Level, count: u32, is_rest: &dyn Fn(u32) -
     let edges = runs.iter().flat_map(|run| [Some(run.begin), (run.flags & END_UNKNOWN == 0).then_some(run.end)]);
     let edges = edges.flatten().map(|at| at >> level).filter(|bucket| (0..i64::from(count)).contains(bucket));
     let buckets: std::collections::BTreeSet<i64> = edges.collect();
+    // The last bucket reaches behind the trace's end, where a run does not end either.
+    let end_of = |run: &ExactRun| if run.flags & END_UNKNOWN == 0 { run.end } else { i64::MAX };
     let of = |bucket: i64| {
         let (begin, end) = (bucket << level, (bucket + 1) << level);
         let mut held: BTreeMap<u32, i64> = BTreeMap::new();
         for run in runs {
-            let lasts = run.end.min(end) - run.begin.max(begin);
+            let lasts = end_of(run).min(end) - run.begin.max(begin);
             *held.entry(run.value).or_default() += lasts.max(0);
         }
         let mut held: Vec<(u32, i64)> = held.into_iter().filter(|(_, lasts)| *lasts > 0).collect();
@@ -119,7 +121,7 @@ fn bucketed(runs: &[ExactRun], level: Level, count: u32, is_rest: &dyn Fn(u32) -
         let part = |lasts: i64| ((i128::from(lasts) * 65535) >> level) as u16;
         let share = |place: usize| held.get(place).map_or(0, |(_, lasts)| part(*lasts));
         let value = |place: usize| held.get(place).map(|(value, _)| *value);
-        let last = runs.iter().rev().find(|run| run.begin < end && end <= run.end).map(|run| run.value);
+        let last = runs.iter().rev().find(|run| run.begin < end && end <= end_of(run)).map(|run| run.value);
         let begins = runs.iter().filter(|run| (begin..end).contains(&run.begin)).count() as u32;
         let (bucket, share, share_second) = (bucket as u32, share(0), share(1));
         let at_work = || held.iter().filter(|(value, _)| !is_rest(*value));

@@ -161,7 +161,7 @@ fn what_is_at_the_watermark_is_not_exact() {
     for level in [20, 22, 25] {
         let question = TileQuestion { level, first: 0, count: 64, tracks: vec![0] };
         let spans = timeline.tiles(&question, &Progress::default()).unwrap().spans;
-        let whole = (30_000_000 >> level) as u32;
+        let whole = (until.abs_diff(timeline.span.0) >> level) as u32;
         let (exact, building) = ((0, whole, Quality::Exact), (whole, whole + 1, Quality::Building));
         let expected: Vec<_> =
             [exact, building, (whole + 1, 64, Quality::Unknown)].into_iter().filter(|span| span.0 < span.1).collect();

@@ -1,6 +1,7 @@
 //! Traces with packets without times, and clocks with different origins.
 
 use super::*;
+use crate::made_traces::{METADATA, packet};
 
 /// The demo, with packets that lack some of their times: these have other field names.
 fn lacking(folder: &Path, fields: &[&str]) -> PathBuf {
@@ -83,4 +84,38 @@ fn clocks_that_cannot_be_compared_are_told() {
     let timeline = built(folder.path(), None, None);
     assert_eq!(timeline.status().events, Some(4));
     assert_eq!(timeline.findings().iter().map(|found| found.rule).collect::<Vec<_>>(), ["clock-origins"]);
+}
+
+/// Packets may begin long before their first event, and end long after their last one: nothing is to be seen there.
+#[test]
+fn a_timeline_goes_from_the_first_event_or_loss_to_the_last_one() {
+    let of = |packets: &[([u64; 4], &[u64])]| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = Vec::new();
+        packets.iter().for_each(|(context, times)| packet(&mut file, *context, times));
+        std::fs::write(folder.path().join("metadata"), METADATA).unwrap();
+        std::fs::write(folder.path().join("stream"), file).unwrap();
+        let [many, one] = [Some(1), None].map(|slice_bytes| {
+            let timeline = built(folder.path(), slice_bytes, None);
+            let status = timeline.status();
+            assert_eq!(status.state, TimelineState::Complete);
+            assert!(timeline.chunks.iter().all(|chunk| chunk.span.0 < chunk.span.1), "{:?}", timeline.chunks);
+            (status.begin_ns, status.end_ns, status.events)
+        });
+        assert_eq!(many, one);
+        many
+    };
+    let late = [([0, 1000, 0, 0], &[][..]), ([1000, 9000, 0, 1], &[5000, 6000]), ([9000, 20_000, 0, 2], &[])];
+    assert_eq!(of(&late), (5000, 6000, Some(2)));
+    assert_eq!(of(&late[1..2]), (5000, 6000, Some(2)));
+    let lost = [
+        ([0, 1000, 0, 0], &[][..]),
+        ([1000, 2000, 7, 1], &[]),
+        ([2000, 9000, 7, 2], &[5000]),
+        ([9000, 9500, 7, 3], &[]),
+        ([9500, 9900, 9, 4], &[]),
+    ];
+    assert_eq!(of(&lost), (1000, 9900, Some(1)));
+    // Without any event, packets are all that there is.
+    assert_eq!(of(&late[..1]), (0, 1000, Some(0)));
 }
