@@ -131,6 +131,18 @@ withInvented("who records", (stage) => {
     stage.expectFaults(/status of 409/);
   });
 
+  test("tells what is missing without a count among the problems of the traces", async () => {
+    const page = await open();
+    const badge = page.getByRole("button", { name: "2 findings" });
+    expect(await badge.count()).toBe(0);
+    [stage.server.recorder.latePrograms, stage.server.recorder.hasGap] = [2, true];
+    tick();
+    await badge.click();
+    const dialog = page.getByRole("dialog", { name: "What is known of the traces, and how well" });
+    await expect.poll(() => dialog.textContent()).toMatch(/no recorder ran for a while.*session server.*events of 2 programs from before the recorder found them are not recorded/s);
+    await page.close();
+  });
+
   test("offers fields while a filter is written", async () => {
     const page = await open();
     await box(page).fill("net:sent");

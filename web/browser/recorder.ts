@@ -42,6 +42,8 @@ export class Recorder {
   programs = 2;
   lost = { full: 0, no_lane: 0, unwritten: 0, undefined: 0 };
   problems: string[] = [];
+  latePrograms = 0;
+  hasGap = false;
   /** Why it cannot be asked; it tells the state known before. */
   problem: string | null = null;
   snapshots = 0;
@@ -61,6 +63,7 @@ export class Recorder {
     [this.milliseconds, this.events, this.bytes, this.programs] = [1_500, 12_000, 3_400_000, 2];
     this.lost = { full: 0, no_lane: 0, unwritten: 0, undefined: 0 };
     this.problems = [];
+    [this.latePrograms, this.hasGap] = [0, false];
     this.asked.length = 0;
     this.classes = CLASSES.map(([name, level, on, runs]) => ({ name, level, programs: name.startsWith("server:") ? 1 : 2, on, filters: [], runs: on ? runs : [], why: runs[0] === "recorder" ? "its program was built without filters" : null }));
   }
@@ -76,7 +79,7 @@ export class Recorder {
     const { state, mode, milliseconds, events, bytes, programs, lost, problems, problem } = this;
     const snapshots = mode === "overwrite" ? this.snapshots : null;
     const classes = state === "ended" ? [] : this.classes;
-    const session = { session: "server", output: "/home/somebody/kymo-traces/server", state, mode, command: "./server 1", milliseconds, events, bytes, programs, lost, filtered: 310, problems, snapshots, classes, more_classes: 0 };
+    const session = { session: "server", output: "/home/somebody/kymo-traces/server", state, mode, command: "./server 1", milliseconds, events, bytes, programs, lost, late_programs: this.latePrograms, late_folders: [], has_gap: this.hasGap, filtered: 310, problems, snapshots, classes, more_classes: 0 };
     return JSON.stringify({ recording: this.isThere ? session : null, problem });
   }
 

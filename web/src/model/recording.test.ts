@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { Shape, ShapeFault, parseJson } from "./json.ts";
-import { levelText, lossTexts, matchedText, patternsIn, ratesOf, readMatched, readRecording, readSnapshot, sentenceOf, sparkline, whereText, withSample, type RecordedClass, type Sample } from "./recording.ts";
+import { levelText, lossTexts, matchedText, patternsIn, ratesOf, readMatched, readRecording, readSnapshot, sentenceOf, sparkline, uncounted, whereText, withSample, type RecordedClass, type Sample } from "./recording.ts";
 
 const SESSION = `{"session":"server","output":"/tmp/traces","state":"recording","mode":"write","command":"./server 1","milliseconds":1500,"events":12345678901234,"bytes":7,
-  "programs":2,"lost":{"full":1,"no_lane":2,"unwritten":3,"undefined":4},"filtered":4,"problems":["the disk is full"],
+  "programs":2,"lost":{"full":1,"no_lane":2,"unwritten":3,"undefined":4},"late_programs":2,"late_folders":["/a","/b"],"has_gap":true,"filtered":4,"problems":["the disk is full"],
   "classes":[{"name":"net:sent","level":6,"programs":2,"on":true,"filters":["port == 443"],"runs":["native"],"why":null}],
   "snapshots":null,"more_classes":3}`;
 
@@ -21,6 +21,9 @@ test("what the server says of a session is read", () => {
     bytes: 7,
     programs: 2,
     lost: { full: 1, noLane: 2, unwritten: 3, undefined: 4 },
+    latePrograms: 2,
+    lateFolders: ["/a", "/b"],
+    hasGap: true,
     filtered: 4,
     problems: ["the disk is full"],
     classes: [{ name: "net:sent", level: 6, programs: 2, isOn: true, filters: ["port == 443"], runs: ["native"], why: null }],
@@ -35,6 +38,19 @@ test("what the server says of a session is read", () => {
   // What a newer one says is read as far as it is known.
   const newer = SESSION.replace('"write"', '"both"').replace('"state":"recording"', '"state":"resting","mood":"good"').replace('"./server 1"', "null");
   expect(read(`{"recording":${newer}}`)).toMatchObject({ state: "ended", mode: "write", command: null });
+});
+
+test("parts of a recording that are missing without a count are problems of the traces", () => {
+  const told = (text: string): readonly string[] => uncounted(readRecording(new Shape(parseJson(`{"recording":${text}}`), "recording"))).map(({ rule, message, place }) => `${place}: ${rule}: ${message}`);
+  expect(told(SESSION)).toEqual([
+    "session server: recorder-gap: no recorder ran for a while: programs that came and went meanwhile are not recorded",
+    "session server: late-programs: events of 2 programs from before the recorder found them are not recorded",
+    "session server: late-folders: programs in /a and 1 other folder that ended before the recorder found that folder are not recorded, if there were any",
+  ]);
+  const one = SESSION.replace('"late_programs":2,"late_folders":["/a","/b"],"has_gap":true', '"late_programs":1,"late_folders":[],"has_gap":false');
+  expect(told(one)).toEqual(["session server: late-programs: events of 1 program from before the recorder found it are not recorded"]);
+  const older = SESSION.replace('"late_programs":2,"late_folders":["/a","/b"],"has_gap":true,', "");
+  expect([told(older), uncounted(null)]).toEqual([[], []]);
 });
 
 test.each([

@@ -1,6 +1,7 @@
 // The session state from the recorder of the shown traces, and the results of the page's requests to it.
 
 import { counted } from "../units/counted.ts";
+import type { Finding } from "./findings.ts";
 import type { Shape } from "./json.ts";
 
 /** A class of events that programs of the session have. */
@@ -40,6 +41,12 @@ export interface Recording {
   /** Programs that run. */
   readonly programs: number;
   readonly lost: Lost;
+  /** Programs of which the first events may be missing, uncounted. */
+  readonly latePrograms: number;
+  /** Folders of programs: of those that ended before the recorder found the folder, everything is missing. */
+  readonly lateFolders: readonly string[];
+  /** No recorder ran for a while. */
+  readonly hasGap: boolean;
   /** Events that a filter left out. */
   readonly filtered: number;
   readonly problems: readonly string[];
@@ -70,6 +77,10 @@ export function readRecording(shape: Shape): Recording | null {
     bytes: found.get("bytes").number(),
     programs: found.get("programs").number(),
     lost: readLost(found.get("lost")),
+    // Servers that are older do not say so.
+    latePrograms: found.get("late_programs").given ? found.get("late_programs").number() : 0,
+    lateFolders: found.get("late_folders").given ? textsIn(found.get("late_folders")) : [],
+    hasGap: found.get("has_gap").given && found.get("has_gap").flag(),
     filtered: found.get("filtered").number(),
     problems: textsIn(found.get("problems")),
     snapshots: found.get("snapshots").given ? found.get("snapshots").number() : null,
@@ -236,4 +247,20 @@ export function sparkline(numbers: readonly number[], width: number, height: num
   const step = width / Math.max(1, SAMPLES_MAX - 2);
   const from = width - step * (numbers.length - 1);
   return numbers.map((number, index) => `${(from + index * step).toFixed(1)},${(height - (number / most) * height).toFixed(1)}`).join(" ");
+}
+
+/** The parts that a recording may lack without a count, as problems of the traces. */
+export function uncounted(recording: Recording | null): readonly Finding[] {
+  if (recording === null) {
+    return [];
+  }
+  const { session, latePrograms, lateFolders, hasGap } = recording;
+  const finding = (rule: string, message: string): Finding => ({ severity: "warning", rule, place: `session ${session}`, message, help: null, times: 1 });
+  const [first] = lateFolders;
+  const more = lateFolders.length > 1 ? ` and ${counted(lateFolders.length - 1, "other folder")}` : "";
+  return [
+    ...(hasGap ? [finding("recorder-gap", "no recorder ran for a while: programs that came and went meanwhile are not recorded")] : []),
+    ...(latePrograms === 0 ? [] : [finding("late-programs", `events of ${counted(latePrograms, "program")} from before the recorder found ${latePrograms === 1 ? "it" : "them"} are not recorded`)]),
+    ...(first === undefined ? [] : [finding("late-folders", `programs in ${first}${more} that ended before the recorder found that folder are not recorded, if there were any`)]),
+  ];
 }

@@ -7,8 +7,8 @@ import { duration, timeText } from "../model/clock.ts";
 import { advice } from "../model/fault.ts";
 import { isRecording } from "../model/live.ts";
 import { healthOf, whyOf, type Finding, type Findings } from "../model/findings.ts";
+import { uncounted } from "../model/recording.ts";
 import { clockOf, wentTo, type State } from "../state/viewer.ts";
-import { counted } from "../units/counted.ts";
 import { minus, nanos } from "../units/time.ts";
 import { usePick } from "./hooks.ts";
 import { copyText } from "./leaving.ts";
@@ -16,6 +16,7 @@ import { useFlash } from "./live-chip.tsx";
 import { Modal } from "./modal.tsx";
 import type { Page } from "./page.ts";
 import "./health.css";
+import { counted } from "../units/counted.ts";
 
 /** A recording is read several times a second: the badge tells of reading that takes so long at least. */
 const LONG_MS = 2_000;
@@ -24,7 +25,7 @@ const LOSSES_SHOWN = 50;
 
 export function Badge({ page }: { readonly page: Page }): JSX.Element {
   const { store } = page;
-  const [status, connection, isFiltering, findings, fault] = usePick(store, (state) => [state.status, state.connection, state.isFiltering, state.findings, state.fault] as const);
+  const [status, connection, isFiltering, found, fault, recording] = usePick(store, (state) => [state.status, state.connection, state.isFiltering, state.findings, state.fault, state.recording] as const);
   const [isOpen, setOpen] = useState(false);
   // That more is missing than before is seen for a moment.
   const flash = useFlash(status?.lost ?? 0n);
@@ -43,6 +44,7 @@ export function Badge({ page }: { readonly page: Page }): JSX.Element {
       </span>
     );
   }
+  const findings = { ...found, findings: [...found.findings, ...uncounted(recording)] };
   const health = healthOf(findings, status.lost);
   const said = summary(status, findings);
   // A recording is never complete: how far behind that is, is said beside it.
