@@ -141,6 +141,8 @@ pub struct LaneFacts {
     pub host_name: Option<String>,
     /// The CPU, if the lane is one CPU's.
     pub cpu: Option<u32>,
+    /// The name of the thread whose lane it is, if packets say so.
+    pub name: Option<String>,
     /// Neither packets nor events say which CPU they are of: they are taken for those of one.
     pub names_no_cpu: bool,
     /// Though it names none, its switches between threads are of several CPUs.

@@ -17,6 +17,7 @@ mod periods;
 mod prepare;
 mod shares;
 mod states;
+mod stream_names;
 #[cfg(test)]
 pub(crate) mod tests;
 

@@ -561,7 +561,8 @@ impl Timeline {
             }
             (Thing::LaneEvents, _) => {
                 let lane = self.analysis.lanes().get(of as usize)?;
-                let name = lane.cpu.map_or_else(|| format!("stream {of}"), |cpu| format!("events of CPU {cpu}"));
+                let stream = || lane.name.clone().unwrap_or_else(|| format!("stream {of}"));
+                let name = lane.cpu.map_or_else(stream, |cpu| format!("events of CPU {cpu}"));
                 (format!("events/{host}/{of}"), name, "Events", lane.cpu)
             }
             (Thing::ThreadEvents, _) => (format!("thread/{host}/{of}/events"), "events".into(), "Threads", None),

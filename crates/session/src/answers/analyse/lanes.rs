@@ -8,11 +8,11 @@ use kymo_analysis::roles::CPU;
 use kymo_analysis::{FieldSlot, LaneFacts};
 use kymo_decode::fields::FieldValue;
 use kymo_format::model::EnvironmentValue;
-use kymo_ir::PacketWindow;
-use kymo_scan::index::{HeadReader, PacketRow};
+use kymo_scan::index::PacketRow;
 use kymo_scan::{DataStream, Slice, Trace};
 
 use super::rank;
+use super::stream_names::{self, with_packet};
 
 /// Where the CPU of a stream's events is told.
 enum CpuOf {
@@ -54,6 +54,7 @@ pub(super) fn lanes(
                     host_name: hosts[usize::from(host)].0.clone(),
                     cpu,
                     names_no_cpu,
+                    name: if cpu.is_none() && !is_mixed { stream_names::name(trace, stream) } else { None },
                     kernel: kernel(trace),
                     lost: Some(0),
                     ..LaneFacts::default()
@@ -149,12 +150,8 @@ fn cpu(trace: &Trace, stream: &DataStream, bindings: &Bindings, kind: usize) -> 
 
 /// A value of a stream's first packet.
 fn first_value(trace: &Trace, bindings: &Bindings, kind: usize, place: usize, row: &PacketRow) -> Option<u32> {
-    let file = trace.folder.stream(row.file as usize);
-    let mut heads = HeadReader::default();
-    let head = heads.read(&trace.decoder, &file, row.offset_bytes, 0).ok()?;
-    let bytes = kymo_source::Buffer::copy(heads.bytes());
-    let window = PacketWindow::new(bytes.with_slack(), 0, head.body_start);
-    match bindings.streams[kind].reader().packet(&head, window).into_iter().nth(place)?? {
+    let values = with_packet(trace, row, |head, window| bindings.streams[kind].reader().packet(head, window))?;
+    match values.into_iter().nth(place)?? {
         FieldValue::Integer(value) => u32::try_from(value).ok(),
         _ => None,
     }

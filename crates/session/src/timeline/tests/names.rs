@@ -15,3 +15,53 @@ fn threads_are_called_what_their_events_say() {
         .collect();
     assert_eq!(named[0], ("demo (29836): events".to_owned(), Some(29832)), "{named:?}");
 }
+
+const COMPONENTS: &str = "/* CTF 1.8 */
+trace { major = 1; minor = 8; byte_order = le; };
+clock { name = c; freq = 1000000000; };
+typealias integer { size = 64; align = 8; map = clock.c.value; } := time;
+stream {
+    packet.context := struct {
+        time timestamp_begin; time timestamp_end; integer { size = 32; align = 8; } packet_size;
+        string session_label; string thread_name;
+    };
+    event.header := struct { integer { size = 8; align = 8; } id; time timestamp; };
+};
+event { name = \"Rpc_call\"; id = 1; fields := struct { string _name; }; };
+event { name = \"Rpc_returned\"; id = 2; fields := struct { string _name; }; };
+";
+
+/// A file with a packet of a component's thread, which calls once.
+fn component(path: &Path, label: &str, thread: &str, begin: u64) {
+    let names = [label.as_bytes(), &[0], thread.as_bytes(), &[0]].concat();
+    let event = |id: u8, time: u64| [&[id][..], &time.to_le_bytes(), b"ask\0"].concat();
+    let events = [event(1, begin), event(2, begin + 5)].concat();
+    let bits = 8 * (20 + names.len() + events.len()) as u32;
+    let times = [begin, begin + 5].map(u64::to_le_bytes).concat();
+    std::fs::write(path, [&times[..], &bits.to_le_bytes(), &names, &events].concat()).unwrap();
+}
+
+/// Where packets say of which component and thread they are, rows are called by that, not by numbers.
+#[test]
+fn streams_of_components_are_called_by_the_component_and_its_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("metadata"), COMPONENTS).unwrap();
+    component(&folder.path().join("a"), "init -> timer", "ep", 100);
+    component(&folder.path().join("b"), "init -> ping", "signal proxy", 200);
+    component(&folder.path().join("c"), "", "", 300);
+    let names = |timeline: &Timeline| -> Vec<String> {
+        let tracks = timeline.catalogue(0, 0).tracks.into_iter();
+        tracks
+            .filter(|track| track.id.starts_with("events/") && track.parent.is_none())
+            .map(|track| track.name)
+            .collect()
+    };
+    let timeline = built(folder.path(), None, None);
+    assert_eq!(names(&timeline), ["init -> timer: ep", "init -> ping: signal proxy", "stream 2"]);
+    let session = Arc::new(Session::open(&[folder.path().to_owned()], &OpenOptions::default()).unwrap());
+    let growing = session.growing_timeline(&TimelineOptions::default(), 300).unwrap();
+    assert_eq!(
+        names(&growing.grown(&session, None).unwrap())[..2],
+        ["init -> timer: ep", "init -> ping: signal proxy"]
+    );
+}
