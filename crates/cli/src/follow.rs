@@ -24,7 +24,9 @@ pub(crate) fn print(arguments: &PrintArguments) -> Result<CommandOutcome, StopRe
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let (mut continued, mut left, mut warned) = (None, arguments.limit, String::new());
     let (mut report, mut losses) = (Report::default(), KnownLosses::default());
+    let mut is_whole = true;
     while let Some(window) = told(follow.next(&progress))? {
+        is_whole &= has_all(&window);
         let (mut options, warnings) = print::asked(&window.session, arguments)?;
         if options.format == PrintFormat::Details {
             return Err(StopReason::Usage("--format details tells of whole packets; it cannot follow".to_owned()));
@@ -57,7 +59,20 @@ pub(crate) fn print(arguments: &PrintArguments) -> Result<CommandOutcome, StopRe
             break;
         }
     }
-    Ok(show::report(&report, arguments.common.strict))
+    Ok(outcome_of(show::report(&report, arguments.common.strict), is_whole))
+}
+
+/// Tells of files that are gone, at once; whether there are none.
+fn has_all(window: &Window) -> bool {
+    window.gone.iter().for_each(|gone| message!("error: {gone}"));
+    window.gone.is_empty()
+}
+
+fn outcome_of(outcome: CommandOutcome, is_whole: bool) -> CommandOutcome {
+    match outcome {
+        CommandOutcome::Complete if !is_whole => CommandOutcome::Incomplete,
+        outcome => outcome,
+    }
 }
 
 /// The losses that were told. A packet may lie in two windows, and the loss before it counts once.
@@ -108,7 +123,9 @@ pub(crate) fn count(arguments: &CountArguments) -> Result<CommandOutcome, StopRe
     let mut out = io::stdout().lock();
     let is_terminal = out.is_terminal() && !arguments.json;
     let (mut shown, mut lines, mut outcome) = (None::<Instant>, 0, CommandOutcome::Complete);
+    let mut is_whole = true;
     while let Some(window) = told(follow.next(&progress))? {
+        is_whole &= has_all(&window);
         let is_due = shown.is_none_or(|shown| shown.elapsed() >= COUNTS_EVERY);
         if !is_due && window.end_ns.is_some() {
             continue;
@@ -136,7 +153,7 @@ pub(crate) fn count(arguments: &CountArguments) -> Result<CommandOutcome, StopRe
             outcome = show::report(&counts.report, arguments.common.strict);
         }
     }
-    Ok(outcome)
+    Ok(outcome_of(outcome, is_whole))
 }
 
 /// A time, for people; a clock of its own is seconds.

@@ -47,6 +47,8 @@ const COUNT_BYTES: u64 = 64 << 20;
 const BEFORE: HeaderName = HeaderName::from_static("kymo-before");
 const AFTER: HeaderName = HeaderName::from_static("kymo-after");
 const END: HeaderName = HeaderName::from_static("kymo-end");
+/// Header of a page: the number of files of which rows are missing.
+const MISSING: HeaderName = HeaderName::from_static("kymo-missing");
 /// The media type of an Arrow IPC stream.
 const KIND: &str = "application/vnd.apache.arrow.stream";
 
@@ -265,7 +267,9 @@ async fn answer_page(
     let (read, memory) = asked.pool.ask_heavy(viewer, needed, progress, read).await?;
     let (page, bytes) = read?;
     let mut response = held::answer(KIND, bytes, memory);
-    let said = [(BEFORE, page.before.to_string()), (AFTER, page.after.to_string()), (END, page.is_end.to_string())];
+    let places = [(BEFORE, page.before.to_string()), (AFTER, page.after.to_string())];
+    let facts = [(END, page.is_end.to_string()), (MISSING, page.missing.len().to_string())];
+    let said = places.into_iter().chain(facts);
     for (name, value) in said {
         response.headers_mut().insert(name, HeaderValue::from_str(&value).map_err(RequestRefusal::fault)?);
     }

@@ -61,6 +61,8 @@ pub struct Follow {
     undefined: HashMap<EventPlace, Undefined>,
     /// Those of them that no window tells of yet, though it lacks them.
     given_up: Vec<ReportProblem>,
+    /// Files that are gone, as windows have told.
+    gone: Vec<ReportProblem>,
     /// A recorder's work between two reads.
     #[cfg(test)]
     meanwhile: tests::Meanwhile,
@@ -80,6 +82,9 @@ pub struct Window {
     /// The events that it lacks because they were not defined within a while, and what follows them in
     /// their packets.
     pub undefined: Vec<ReportProblem>,
+    /// Files that were removed or truncated since the window before: their events that were not handed out yet are
+    /// missing.
+    pub gone: Vec<ReportProblem>,
 }
 
 /// The result of a look.
@@ -136,6 +141,7 @@ impl Follow {
             open_bytes: None,
             undefined: HashMap::new(),
             given_up: Vec::new(),
+            gone: Vec::new(),
             #[cfg(test)]
             meanwhile: tests::Meanwhile::default(),
         }
@@ -287,7 +293,8 @@ impl Follow {
         let begins_ns = session.traces.iter().map(begin).collect();
         if reached.is_over {
             self.is_over = true;
-            return Some(Window { session, begins_ns, end_ns: None, undefined: std::mem::take(&mut self.given_up) });
+            let (undefined, gone) = (std::mem::take(&mut self.given_up), self.newly_gone(&session));
+            return Some(Window { session, begins_ns, end_ns: None, undefined, gone });
         }
         let watermark_ns = reached.watermark_ns.min(self.defined_up_to(&session, reached.watermark_ns));
         let end_ns = watermark_ns.checked_sub(1)?;
@@ -297,8 +304,15 @@ impl Follow {
         self.behind_ns = Some(watermark_ns);
         // In these traces the end of the handed-out events is farther than that, still.
         self.moved_ns.retain(|_, moved| *moved > watermark_ns);
-        let undefined = std::mem::take(&mut self.given_up);
-        Some(Window { session, begins_ns, end_ns: Some(end_ns), undefined })
+        let (undefined, gone) = (std::mem::take(&mut self.given_up), self.newly_gone(&session));
+        Some(Window { session, begins_ns, end_ns: Some(end_ns), undefined, gone })
+    }
+
+    /// Files that are gone and that no window has told of.
+    fn newly_gone(&mut self, session: &Session) -> Vec<ReportProblem> {
+        let gone = session.gone_files().into_iter().filter(|gone| !self.gone.contains(gone)).collect::<Vec<_>>();
+        self.gone.extend(gone.iter().cloned());
+        gone
     }
 
     /// Whether definitions may still come for which events wait.

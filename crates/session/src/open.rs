@@ -2,6 +2,7 @@
 
 pub(crate) mod again;
 pub(crate) mod discover;
+pub(crate) mod gone;
 pub(crate) mod identity;
 pub(crate) mod index;
 pub(crate) mod logical;
@@ -33,6 +34,7 @@ use serde::{Deserialize, Serialize};
 use crate::cache::{PacketCache, RecalledPackets};
 use crate::open::again::EarlierTraces;
 use crate::open::discover::{Discovered, discover_machines};
+use crate::open::gone::GoneFiles;
 use crate::open::offsets::{OffsetFailure, Offsets, TraceOffset};
 use crate::open::progress::Progress;
 use crate::open::report::{Report, ReportProblem};
@@ -64,6 +66,8 @@ pub struct Session {
     /// Where analyses' parts are cut besides, for tests: in the order of time.
     pub(crate) cuts_ns: Vec<i64>,
     opened: Report,
+    /// Files that were there and are not any more.
+    gone: GoneFiles,
     /// Where to keep indexes and results.
     pub(crate) cache: Option<PathBuf>,
 }
@@ -173,7 +177,9 @@ impl Session {
         let mut opened = opening_report(&traces);
         opened.unreadable.extend(failures.iter().map(OpenFailure::problem));
         opened.unreadable.extend(skipped.iter().map(discover::problem));
-        Ok(Self { traces, threads, opened, slice_bytes: None, cache: options.cache.clone(), cuts_ns: Vec::new() })
+        let gone = earlier.and_then(EarlierTraces::session).map(|session| session.gone_for_later()).unwrap_or_default();
+        let cache = options.cache.clone();
+        Ok(Self { traces, threads, opened, gone, slice_bytes: None, cache, cuts_ns: Vec::new() })
     }
 
     /// Bytes of all files with packets.
@@ -185,7 +191,7 @@ impl Session {
     /// The same, with traces that more is known of.
     pub(crate) fn with_traces(&self, traces: Vec<Arc<Trace>>) -> Self {
         let (opened, cache, cuts_ns) = (self.opened.clone(), self.cache.clone(), self.cuts_ns.clone());
-        Self { traces, opened, cache, cuts_ns, ..*self }
+        Self { traces, opened, cache, cuts_ns, gone: self.gone.clone(), ..*self }
     }
 
     /// One trace that is open already, read by one thread.
@@ -194,6 +200,7 @@ impl Session {
             traces: vec![trace],
             threads: 1,
             opened: Report::default(),
+            gone: GoneFiles::default(),
             slice_bytes: None,
             cache: None,
             cuts_ns: Vec::new(),

@@ -46,6 +46,7 @@ use crate::answers::analyse::{AnalyseFailure, Prepared};
 use crate::answers::analysis_options::AnalysisOptions;
 use crate::open::Session;
 use crate::open::progress::{Cancelled, Progress};
+use crate::open::report::ReportProblem;
 
 pub use self::catalogue::{Catalogue, Track, TrackKind, TrackValue};
 pub use self::items::{ITEMS_MAX, ItemQuestion, ItemsFound, TrackItem, WaitCall, WaitReason, WaitRequest, Waker};
@@ -329,7 +330,11 @@ impl Timeline {
     #[must_use]
     pub fn status(&self) -> TimelineStatus {
         let (done_bytes, total_bytes) = self.progress.bytes();
-        let (state, failure) = self.desk.state(self.is_started.load(Ordering::Relaxed));
+        let (built, failure) = self.desk.state(self.is_started.load(Ordering::Relaxed));
+        // Everything that is built stays, and the rest will never be there.
+        let gone = self.session.gone_files();
+        let failure = failure.or_else(|| gone_text(&gone));
+        let state = if gone.is_empty() { built } else { TimelineState::Failed };
         let (tracks, values) = self.names.count();
         let elapsed_ms = self.began.elapsed().as_millis() as u64;
         let eta = (done_bytes > 0).then(|| elapsed_ms.saturating_mul(total_bytes - done_bytes) / done_bytes);
@@ -346,7 +351,7 @@ impl Timeline {
             done_bytes,
             total_bytes,
             eta_ms: eta.filter(|_| state == TimelineState::Building),
-            events: (state == TimelineState::Complete).then(|| self.events()),
+            events: (built == TimelineState::Complete).then(|| self.events()),
             lost_events: self.prepared.lanes.iter().fold(Some(0), lost),
             tracks,
             values,
@@ -357,6 +362,17 @@ impl Timeline {
     fn level_max(&self) -> Level {
         (64 - self.span.0.abs_diff(self.span.1).leading_zeros()) as Level
     }
+}
+
+/// The files that are gone, in a sentence.
+fn gone_text(gone: &[ReportProblem]) -> Option<String> {
+    let (first, more) = gone.split_first()?;
+    let first = format!("{}: {}", first.message, first.place);
+    Some(match more.len() {
+        0 => first,
+        1 => format!("{first}; another file of these traces is gone or shorter, too"),
+        more => format!("{first}; {more} other files of these traces are gone or shorter, too"),
+    })
 }
 
 impl Drop for Timeline {

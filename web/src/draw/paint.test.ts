@@ -154,7 +154,7 @@ function counted(strip: Strip, act: (painter: CountPainter) => void): void {
 }
 
 test("whatever has no duration is drawn, also at the border of a tile and at the end of the window", () => {
-  // Windows with pixels of two tiles: wherever the border lies on the screen, what happens at it is on some pixel.
+  // Windows with pixels of two tiles: wherever the border lies on the screen, each thing at it is on some pixel.
   for (let step = 0; step < 52; step++) {
     const [begin, span] = [200 + step, 64 + (step % 7)];
     const frame = frameOf(23, span, begin);

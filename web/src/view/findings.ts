@@ -41,5 +41,5 @@ export function keepFindings({ store, client }: Pick<Page, "store" | "client">):
 
 /** The parts of a status on which the server's findings depend. */
 function occasionOf(status: Status | null): string {
-  return status === null ? "" : `${status.instance} ${status.state} ${status.lost}`;
+  return status === null ? "" : `${status.instance} ${status.state} ${status.lost} ${status.failure ?? ""}`;
 }

@@ -27,6 +27,7 @@ use super::stream::EventPartition;
 use super::{EventTable, EventsFailure, EventsPlan, EventsQuestion};
 use crate::open::Session;
 use crate::open::progress::Progress;
+use crate::open::report::ReportProblem;
 
 /// Rows of a page at most.
 pub const PAGE_ROWS_MAX: u64 = 10_000;
@@ -93,6 +94,8 @@ pub struct EventPage {
     pub after: RowPlace,
     /// There are no more rows in the direction that was asked for.
     pub is_end: bool,
+    /// Files of which rows may be missing: they were removed or truncated while the traces were open.
+    pub missing: Vec<ReportProblem>,
 }
 
 /// How many events there are.
@@ -208,7 +211,8 @@ impl EventPages {
         let first = places.next().copied();
         let last = places.last().or(first.as_ref()).map(behind);
         let batches = found.iter().map(|(batch, _)| batch.project(&self.shown)).collect::<Result<_, _>>()?;
-        Ok(EventPage { batches, before: first.unwrap_or(place), after: last.unwrap_or(place), is_end })
+        let (before, after) = (first.unwrap_or(place), last.unwrap_or(place));
+        Ok(EventPage { batches, before, after, is_end, missing: self.missing() })
     }
 
     /// How many events there are: counted if that takes no more than so many bytes of packets, else as many as there are about, if
@@ -221,7 +225,7 @@ impl EventPages {
         let all = bytes(&self.plan.wanted());
         if all <= bytes_max {
             let events = self.count_between((self.plan.begin_ns, self.plan.end_ns), progress)?;
-            return Ok(EventCount { events, is_exact: true });
+            return Ok(EventCount { events, is_exact: self.missing().is_empty() });
         }
         // Slices at even distances, as many as may be read.
         let table = EventTable { plan: Arc::clone(&self.plan) };
@@ -231,7 +235,7 @@ impl EventPages {
         for chunk in chunks.iter().skip(step / 2).step_by(step) {
             let Some(slice) = &chunk.slice else {
                 let events = self.count_between((self.plan.begin_ns, self.plan.end_ns), progress)?;
-                return Ok(EventCount { events, is_exact: true });
+                return Ok(EventCount { events, is_exact: self.missing().is_empty() });
             };
             let mut partition = EventPartition::of_chunk(&self.plan, chunk).cancelled_by(progress);
             events += partition.try_fold(0, |sum, batch| Ok::<u64, EventsFailure>(sum + batch?.num_rows() as u64))?;
@@ -239,6 +243,10 @@ impl EventPages {
         }
         let about = u128::from(events) * u128::from(all) / u128::from(read.max(1));
         Ok(EventCount { events: about as u64, is_exact: false })
+    }
+
+    fn missing(&self) -> Vec<ReportProblem> {
+        self.plan.session.gone_files()
     }
 
     fn count_between(&self, span: (Option<i64>, Option<i64>), progress: &Arc<Progress>) -> Result<u64, EventsFailure> {

@@ -20,6 +20,8 @@ impl Timeline {
         let mut findings = check::opened(&self.session.traces);
         let faults = self.names.faults();
         findings.extend(faults.into_iter().map(|(place, message)| check::unreadable(place, message)));
+        let gone = self.session.gone_files();
+        findings.extend(gone.into_iter().map(|gone| check::unreadable(gone.place, gone.message)));
         let machines = self.names.machine_names();
         let is_shifted = self.session.traces.iter().any(|trace| trace.clock_shift_ns != 0);
         if !is_shifted && !self.session.times_are_comparable() {

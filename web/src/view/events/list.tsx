@@ -159,6 +159,9 @@ function wordsFor({ fault, reel, asking, question }: EventsState, rows: number, 
   if (asking || !reel.isEnd) {
     return ["Events are being read.", ""];
   }
+  if (status?.state === "failed") {
+    return ["No event could be read.", status.failure ?? "A part of the traces could not be read."];
+  }
   const { why, todo } = emptyList({ hasNames: question.names.length > 0, hasFilter: question.filter !== null, lost: status === null ? 0n : status.lost, isRecording: isRecording(status) });
   return [why, todo];
 }

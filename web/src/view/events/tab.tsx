@@ -55,6 +55,7 @@ export function EventsTab({ page }: { readonly page: Page }): JSX.Element {
       </div>
       <FindProblem page={page} />
       {saves ? <SaveBar page={page} say={say} close={closed} /> : null}
+      <Missing page={page} />
       <EventList page={page} copy={() => copy("text")} search={() => search.current?.select()} />
       <Note page={page} />
     </div>
@@ -132,6 +133,16 @@ function Sync({ page }: { readonly page: Page }): JSX.Element {
     >
       Sync
     </button>
+  );
+}
+
+/** The parts of the traces that are gone: the list lacks their events. */
+function Missing({ page }: { readonly page: Page }): JSX.Element | null {
+  const [status] = usePick(page.store, (state) => [state.status] as const);
+  return status?.state !== "failed" ? null : (
+    <div class="event-note bad-text" role="status">
+      Events may be missing: {status.failure ?? "a part of the traces could not be read"}
+    </div>
   );
 }
 
