@@ -96,7 +96,9 @@ pub(crate) fn no_columns(py: Python<'_>, failure: &EventsFailure) -> PyErr {
             ExceptionKind::Question
         }
         EventsFailure::Unsliceable => ExceptionKind::Unsliceable,
-        EventsFailure::Arrow(_) | EventsFailure::Cancelled(_) | EventsFailure::Gone => ExceptionKind::Read,
+        EventsFailure::Arrow(_) | EventsFailure::Cancelled(_) | EventsFailure::Timeline(_) | EventsFailure::Gone => {
+            ExceptionKind::Read
+        }
     };
     error(py, kind, &failure.to_string())
 }

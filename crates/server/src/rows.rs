@@ -18,8 +18,8 @@ use futures::stream;
 use kymo_session::arrow::error::ArrowError;
 use kymo_session::arrow::ipc::writer::StreamWriter;
 use kymo_session::{
-    EventPage, EventPartition, EventsFailure, EventsQuestion, NotAPlace, PAGE_ROWS_MAX, PageOf, Progress, RowPlace,
-    Session,
+    EventPage, EventPages, EventPartition, EventsFailure, EventsOfThreads, EventsQuestion, NotAPlace, PAGE_ROWS_MAX,
+    PageOf, Progress, RowPlace, Session, Timeline,
 };
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
@@ -49,6 +49,8 @@ const AFTER: HeaderName = HeaderName::from_static("kymo-after");
 const END: HeaderName = HeaderName::from_static("kymo-end");
 /// Header of a page: the number of files of which rows are missing.
 const MISSING: HeaderName = HeaderName::from_static("kymo-missing");
+/// Threads of a question.
+const THREADS_MAX: usize = 1024;
 /// The media type of an Arrow IPC stream.
 const KIND: &str = "application/vnd.apache.arrow.stream";
 
@@ -61,6 +63,8 @@ struct RowsQuestion {
     columns: Option<Vec<String>>,
     limit: u64,
     page: Option<PageOf>,
+    /// Only events of these threads: those that their CPUs ran.
+    threads: Vec<i32>,
 }
 
 /// A place between rows.
@@ -111,7 +115,8 @@ impl RowsQuestion {
         let filter = query.text("filter")?.map(str::to_owned);
         let limit = query.number("limit", 1..=i64::MAX as u64)?.unwrap_or(LIMIT);
         let page = page(query, limit)?;
-        Ok(Self { begin_ns, end_ns, events, filter, columns, limit, page })
+        let threads = query.numbers("threads", &(0..=i32::MAX), THREADS_MAX)?;
+        Ok(Self { begin_ns, end_ns, events, filter, columns, limit, page, threads })
     }
 
     /// As the session is asked.
@@ -137,16 +142,37 @@ impl RowsQuestion {
         Ok(ResponseRows { partition, writer, left: limit, is_over: false })
     }
 
+    /// The timeline that knows when threads ran, if that matters.
+    fn timeline(&self, asked: &OpenTraces) -> Result<Option<Arc<Timeline>>, RequestRefusal> {
+        (!self.threads.is_empty()).then(|| asked.shown.timeline()).transpose()
+    }
+
+    /// The events to be read in pages, with columns that are chosen or with these.
+    fn pages(
+        mut self,
+        session: &Arc<Session>,
+        timeline: Option<&Arc<Timeline>>,
+        columns: Option<Vec<String>>,
+    ) -> Result<EventPages, RequestRefusal> {
+        let threads = std::mem::take(&mut self.threads);
+        let question = self.asked(session)?;
+        let question = EventsQuestion { columns: columns.or(question.columns.clone()), ..question };
+        let pages = session.event_pages(&question).map_err(|failure| refusal(&failure))?;
+        Ok(match timeline {
+            Some(timeline) => pages.of_threads(EventsOfThreads::new(timeline, &threads)),
+            None => pages,
+        })
+    }
+
     /// A page as a whole: its places and its bytes.
     fn read_page(
         self,
-        session: &Arc<Session>,
+        (session, timeline): (&Arc<Session>, Option<&Arc<Timeline>>),
         of: PageOf,
         progress: &Arc<Progress>,
     ) -> Result<(EventPage, Vec<u8>), RequestRefusal> {
         let limit = self.limit;
-        let question = self.asked(session)?;
-        let pages = session.event_pages(&question).map_err(|failure| refusal(&failure))?;
+        let pages = self.pages(session, timeline, None)?;
         let page = pages.page(of, limit, progress).map_err(|failure| refusal(&failure))?;
         let mut writer = StreamWriter::try_new(Vec::new(), pages.schema_to_show()).map_err(RequestRefusal::fault)?;
         page.batches.iter().try_for_each(|batch| writer.write(batch)).map_err(RequestRefusal::fault)?;
@@ -226,8 +252,11 @@ impl ResponseState {
 
 /// Answers with events.
 pub(crate) async fn events(asked: OpenTraces, viewer: Viewer, uri: Uri) -> Result<Response, RequestRefusal> {
-    let known = ["begin", "end", "filter", "event", "columns", "limit", "from", "before"];
+    let known = ["begin", "end", "filter", "event", "columns", "limit", "from", "before", "threads"];
     let question = RowsQuestion::new(&RequestParameters::new(&uri, &known)?)?.up_to(asked.current.last_ns());
+    if question.page.is_none() && !question.threads.is_empty() {
+        return Err(RequestRefusal::parameter("threads", "`threads` stands with `from` or `before`"));
+    }
     let place = asked.readers.enter().await?;
     if let Some(of) = question.page {
         return answer_page(&asked, &viewer, question, of).await;
@@ -262,8 +291,10 @@ async fn answer_page(
 ) -> Result<Response, RequestRefusal> {
     let (session, progress) = (asked.current.session(), Arc::<Progress>::default());
     let own = Arc::clone(&progress);
-    let needed = READ_BYTES + question.limit * ROW_BYTES;
-    let read = move |_: &Progress| question.read_page(&session, of, &own);
+    let timeline = question.timeline(asked)?;
+    let needed =
+        timeline.as_ref().map_or(0, |timeline| timeline.items_bytes()) + READ_BYTES + question.limit * ROW_BYTES;
+    let read = move |_: &Progress| question.read_page((&session, timeline.as_ref()), of, &own);
     let (read, memory) = asked.pool.ask_heavy(viewer, needed, progress, read).await?;
     let (page, bytes) = read?;
     let mut response = held::answer(KIND, bytes, memory);
@@ -278,18 +309,19 @@ async fn answer_page(
 
 /// How many events there are: counted, or guessed where that would take long.
 pub(crate) async fn count(asked: OpenTraces, viewer: Viewer, uri: Uri) -> Result<Response, RequestRefusal> {
-    let question = RowsQuestion::new(&RequestParameters::new(&uri, &["begin", "end", "filter", "event"])?)?;
+    let question = RowsQuestion::new(&RequestParameters::new(&uri, &["begin", "end", "filter", "event", "threads"])?)?;
     let question = question.up_to(asked.current.last_ns());
     let _place = asked.readers.enter().await?;
     let (session, progress) = (asked.current.session(), Arc::<Progress>::default());
     let own = Arc::clone(&progress);
+    let timeline = question.timeline(&asked)?;
+    let needed = timeline.as_ref().map_or(0, |timeline| timeline.items_bytes()) + READ_BYTES;
     let counts = move |_: &Progress| {
-        let question =
-            EventsQuestion { columns: Some(Vec::new()), batch_rows: BATCH_ROWS, ..question.asked(&session)? };
-        let pages = session.event_pages(&question).map_err(|failure| refusal(&failure))?;
+        let question = RowsQuestion { limit: u64::MAX, ..question };
+        let pages = question.pages(&session, timeline.as_ref(), Some(Vec::new()))?;
         pages.count(COUNT_BYTES, &own).map_err(|failure| refusal(&failure))
     };
-    let (count, _held) = asked.pool.ask_heavy(&viewer, READ_BYTES, progress, counts).await?;
+    let (count, _held) = asked.pool.ask_heavy(&viewer, needed, progress, counts).await?;
     let count = count?;
     Ok(answer(&json!({"events": count.events, "exact": count.is_exact})))
 }

@@ -36,6 +36,7 @@ use crate::open::progress::Cancelled;
 use crate::open::select::Selection;
 use crate::open::share::{Share, ShareProblem};
 use crate::parallel::desk;
+use crate::timeline::TimelineFailure;
 
 pub use self::pages::{EventCount, EventPage, EventPages, NotAPlace, PAGE_ROWS_MAX, PageOf, RowPlace};
 pub use self::stream::{EventPartition, EventStream, NextBatch};
@@ -104,6 +105,9 @@ pub enum EventsFailure {
     /// The request was canceled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
+    /// It is not known when threads ran.
+    #[error(transparent)]
+    Timeline(#[from] TimelineFailure),
     /// A thread that read is no more.
     #[error("a thread that read the trace is gone")]
     Gone,

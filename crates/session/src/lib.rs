@@ -97,6 +97,8 @@ pub use print::{
 pub use sql::{
     AnswerFormat, SqlAnswer, SqlDatabase, SqlFailure, SqlFault, SqlOptions, SqlQuery, WriteFailure, write_answer,
 };
+#[cfg(feature = "columns")]
+pub use timeline::EventsOfThreads;
 pub use timeline::{
     ArrowBucket, BEGIN_UNKNOWN, BUCKETS_MAX, Catalogue, CounterBucket, END_UNKNOWN, ExactArrow, ExactInstant, ExactRun,
     HeatBucket, IN_DOUBT, ITEMS_MAX, InstantBucket, ItemQuestion, Items, ItemsFound, OwnTracks, Quality, StateBucket,

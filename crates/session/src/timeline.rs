@@ -25,6 +25,8 @@ mod items;
 mod kept;
 mod own;
 mod pyramid;
+#[cfg(feature = "columns")]
+mod ran;
 mod selected;
 mod spans;
 #[cfg(test)]
@@ -51,6 +53,8 @@ use crate::open::report::ReportProblem;
 pub use self::catalogue::{Catalogue, Track, TrackKind, TrackValue};
 pub use self::items::{ITEMS_MAX, ItemQuestion, ItemsFound, TrackItem, WaitCall, WaitReason, WaitRequest, Waker};
 pub use self::own::OwnTracks;
+#[cfg(feature = "columns")]
+pub use self::ran::EventsOfThreads;
 pub use self::tiles::{
     ArrowBucket, BEGIN_UNKNOWN, BUCKETS_MAX, CounterBucket, END_UNKNOWN, ExactArrow, ExactInstant, ExactRun,
     HeatBucket, IN_DOUBT, InstantBucket, Items, Quality, StateBucket, TRACKS_MAX, TileQuestion, TileSpan, Tiles,

@@ -12,6 +12,8 @@ export interface EventQuestion {
   readonly filter: string | null;
   /** Names, that may have `*` and `?`; none: all. */
   readonly names: readonly string[];
+  /** Only events that happened while their CPU ran one of these threads. */
+  readonly threads?: readonly number[];
 }
 
 export const ALL_EVENTS: EventQuestion = { filter: null, names: [] };
@@ -58,10 +60,13 @@ export function narrowed(question: EventQuestion, condition: string): EventQuest
 }
 
 /** As the server is asked, without a `?`. */
-export function questionText({ filter, names }: EventQuestion): string {
+export function questionText({ filter, names, threads }: EventQuestion): string {
   const parts = new URLSearchParams(names.map((name) => ["event", name]));
   if (filter !== null) {
     parts.set("filter", filter);
+  }
+  if (threads !== undefined) {
+    parts.set("threads", threads.join(","));
   }
   return parts.toString();
 }

@@ -33,6 +33,15 @@ test("a message is told with who sends and who receives it, and when", () => {
   ]);
 });
 
+test("an event that names no thread is told with the one that its CPU ran", () => {
+  const owned = { ...value, owner: { process: "7", application: "make", colour: 1 } };
+  const event: EventItem = { kind: "event", time: nanos(2_000), value, event: null, bases: [], thread: owned };
+  const lane = trackLike(2, { id: "events/0/0", name: "events of CPU 3", group: "Events", cpu: 3 });
+  expect(lines(...factsOf(event, lane, telling)).slice(0, 4)).toEqual(["time: 0.000 001 000 s", "thread: make (7) -> thread/0/7/state at 2000", "of process: make (7)", "track: events of CPU 3"]);
+  expect(lines(...factsOf({ ...event, thread: null }, lane, telling)).slice(0, 2)).toEqual(["time: 0.000 001 000 s", "track: events of CPU 3"]);
+  expect(lines(...factsOf(event, MAKE, telling)).filter((line) => line.startsWith("thread"))).toEqual(["thread: 7"]);
+});
+
 test("a run is told with its ends, and where the row is of what it shows", () => {
   expect(titleOf(run, telling)).toBe("make (7)");
   expect(lines(...factsOf(run, CPU, telling))).toEqual([
@@ -87,7 +96,7 @@ const EVENT = parseFields(
 ) as Fields;
 
 test("an event tells its own fields first, by type and as they were written", () => {
-  const event: EventItem = { kind: "event", time: nanos(2_000), value, event: EVENT, bases: [] };
+  const event: EventItem = { kind: "event", time: nanos(2_000), value, event: EVENT, bases: [], thread: null };
   expect(lines(...factsOf(event, MAKE, telling)).slice(0, 4)).toEqual(["time: 0.000 001 000 s", "trace: demo", "stream: 1", "id: 0"]);
   expect(fieldLines(EVENT, []).map(({ name, text, type, depth }) => `${" ".repeat(depth)}${name}${text === null ? "" : `=${text}`} (${type})`)).toEqual([
     "fields (structure)",
@@ -121,5 +130,5 @@ test("integers are written and copied in the base that the trace wishes, with ba
 });
 
 test("an event of which nobody knows which it is has its time at least", () => {
-  expect(lines(...factsOf({ kind: "event", time: nanos(2_000), value, event: null, bases: [] }, MAKE, telling))[0]).toBe("time: 0.000 001 000 s");
+  expect(lines(...factsOf({ kind: "event", time: nanos(2_000), value, event: null, bases: [], thread: null }, MAKE, telling))[0]).toBe("time: 0.000 001 000 s");
 });

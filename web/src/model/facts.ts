@@ -76,7 +76,7 @@ function whoOf(track: Track | null): string {
 
 /** All facts but the fields of events. */
 export function factsOf(item: TrackItem, track: Track, telling: Telling): Fact[] {
-  const facts = item.kind === "run" ? ofRun(item, track, telling) : item.kind === "event" ? ofEvent(item, telling) : ofArrow(item, telling);
+  const facts = item.kind === "run" ? ofRun(item, track, telling) : item.kind === "event" ? ofEvent(item, track, telling) : ofArrow(item, telling);
   return [...facts, ...ofTrack(track)];
 }
 
@@ -132,9 +132,13 @@ const KINDS: Readonly<Record<string, string>> = {
   state: "state",
 };
 
-function ofEvent(item: EventItem, { clock }: Telling): Fact[] {
+function ofEvent(item: EventItem, track: Track, { clock, tracks }: Telling): Fact[] {
+  const { thread } = item;
+  const row = thread === null || thread.track === null ? null : trackAt(tracks, thread.track);
+  // On the row of a thread it is known anyway.
+  const of = thread === null || track.tid !== null ? [] : [fact("thread", thread.label, { to: row === null ? null : { track: row.id, time: item.time } }), ...ofOwner(thread)];
   const members = [...(item.event?.members ?? [])].filter(([name, field]) => name !== "time" && name !== "event" && !isNested(field));
-  return [timeFact("time", item.time, clock), ...members.map(([name, field]) => fact(name, textOf(field, PLAIN), { copy: copyOf(field, PLAIN) }))];
+  return [timeFact("time", item.time, clock), ...of, ...members.map(([name, field]) => fact(name, textOf(field, PLAIN), { copy: copyOf(field, PLAIN) }))];
 }
 
 function ofArrow(item: ArrowItem, { clock, tracks }: Telling): Fact[] {

@@ -45,7 +45,7 @@ test("fields of an event are what was written: large numbers, texts of digits, s
 
 test("an event that cannot be told has no fields, and what a newer server tells is left out", () => {
   const { items } = readItems(answerOf(`{"kind":"event","time_ns":1,"value":${JSON.stringify(VALUE)},"event":null}`, `{"kind":"knot","value":${JSON.stringify(VALUE)}}`));
-  expect(items).toEqual([{ kind: "event", time: 1n, value: { label: "multithread (2673)", kind: "thread", colour: 720_857_754, track: 61 }, event: null, bases: [] }]);
+  expect(items).toEqual([{ kind: "event", time: 1n, value: { label: "multithread (2673)", kind: "thread", colour: 720_857_754, track: 61 }, event: null, thread: null, bases: [] }]);
 });
 
 test("what is wrong with an answer is said by path", () => {

@@ -98,6 +98,8 @@ export interface EventItem {
   readonly event: Fields | null;
   /** In which bases its integers are written for people, where that is not 10. */
   readonly bases: readonly FieldBase[];
+  /** Its thread, if that is known: the one that it names, or that its CPU ran. */
+  readonly thread: ItemValue | null;
 }
 
 export interface ArrowItem {
@@ -194,7 +196,7 @@ function readItem(shape: Shape, event: Field | undefined): TrackItem | null {
         wait: optional(shape.get("wait"), readWait),
       };
     case "event":
-      return { kind: "event", time: time("time_ns"), value, event: event instanceof Fields ? event : null, bases: optional(shape.get("bases"), readBases) ?? [] };
+      return { kind: "event", time: time("time_ns"), value, event: event instanceof Fields ? event : null, bases: optional(shape.get("bases"), readBases) ?? [], thread: optional(shape.get("thread"), readValue) };
     case "arrow":
       return {
         kind: "arrow",

@@ -23,6 +23,8 @@ export interface Analysis {
   readonly tables: ReadonlyArray<{ readonly name: string; readonly title: string; readonly columns: readonly Column[] }>;
   /** The values that `by` may have. */
   readonly by: readonly string[];
+  /** It can be about some threads only. */
+  readonly ofThreads: boolean;
 }
 
 /** How far a job is. */
@@ -78,6 +80,7 @@ export function readAnalyses(shape: Shape): Analysis[] {
     description: one.get("description").text(),
     tables: one.get("tables").list().map((table) => ({ name: table.get("class").text(), title: table.get("title").text(), columns: readColumns(table.get("columns")) })),
     by: one.get("understands").get("by").list().map((word) => word.text()),
+    ofThreads: one.get("understands").get("threads").given && one.get("understands").get("threads").flag(),
   }));
 }
 

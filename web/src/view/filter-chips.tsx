@@ -3,8 +3,9 @@
 import type { JSX } from "preact";
 import type { Choice } from "../model/choice.ts";
 import { peopleOf } from "../model/facets.ts";
-import { FACETS, unanswered, type Facet } from "../model/filter.ts";
+import { FACETS, type Facet } from "../model/filter.ts";
 import { stateLabel } from "../model/filter-values.ts";
+import { unfollowed } from "../model/filter-threads.ts";
 import { openedPanel } from "../model/panels.ts";
 import { plain } from "../model/plain.ts";
 import { refiltered } from "../state/filter.ts";
@@ -18,8 +19,8 @@ const NAMED_MAX = 2;
 
 export function FilterChips({ page }: { readonly page: Page }): JSX.Element | null {
   const { store } = page;
-  const [filter] = usePick(store, (state) => [state.filter, state.catalogue.tracks] as const);
-  const lacking = unanswered(filter);
+  const [filter, tracks] = usePick(store, (state) => [state.filter, state.catalogue.tracks] as const);
+  const lacking = unfollowed(filter, tracks);
   const chosen = FACETS.filter((facet) => filter[facet] !== null);
   if (chosen.length === 0 && filter.text.trim() === "") {
     return null;

@@ -20,14 +20,16 @@ use std::sync::Arc;
 
 use kymo_scan::DataStream;
 use kymo_table::RecordBatch;
-use kymo_table::arrow::array::{Array, AsArray};
-use kymo_table::arrow::datatypes::{DataType, Int64Type, SchemaRef, TimestampNanosecondType};
+use kymo_table::arrow::array::{Array, AsArray, BooleanArray};
+use kymo_table::arrow::compute::filter_record_batch;
+use kymo_table::arrow::datatypes::{DataType, Int64Type, SchemaRef, TimestampNanosecondType, UInt32Type};
 
 use super::stream::EventPartition;
 use super::{EventTable, EventsFailure, EventsPlan, EventsQuestion};
 use crate::open::Session;
 use crate::open::progress::Progress;
 use crate::open::report::ReportProblem;
+use crate::timeline::EventsOfThreads;
 
 /// Rows of a page at most.
 pub const PAGE_ROWS_MAX: u64 = 10_000;
@@ -36,6 +38,8 @@ const WINDOW_BYTES: u64 = 1 << 20;
 const WINDOW_BYTES_MAX: u64 = 64 << 20;
 /// The column that a place is found by.
 const TIME: &str = "time";
+/// The column by which it is known on which CPU an event happened.
+const STREAM: &str = "stream";
 
 /// A place between two rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,6 +120,9 @@ pub struct EventPages {
     schema: SchemaRef,
     schema_to_show: SchemaRef,
     time: usize,
+    stream: usize,
+    /// Only events of these threads.
+    threads: Option<Arc<EventsOfThreads>>,
 }
 
 /// Rows with the place before each of them.
@@ -160,20 +167,38 @@ impl Session {
         }
         let mut question = question.clone();
         let asked = question.columns.as_ref().map(Vec::len);
-        if let Some(columns) = question.columns.as_mut().filter(|columns| !columns.iter().any(|name| name == TIME)) {
-            columns.push(TIME.to_owned());
+        for needed in [TIME, STREAM] {
+            if let Some(columns) =
+                question.columns.as_mut().filter(|columns| !columns.iter().any(|name| name == needed))
+            {
+                columns.push(needed.to_owned());
+            }
         }
         let plan = self.events(&question)?.plan;
         let schema = plan.columns.schema();
-        let time = schema.index_of(TIME)?;
+        let (time, stream) = (schema.index_of(TIME)?, schema.index_of(STREAM)?);
         let shown: Vec<usize> = (0..asked.unwrap_or(schema.fields().len())).collect();
         let schema_to_show = Arc::new(plan.columns.schema_to_show().project(&shown)?);
         let schema = Arc::new(schema.project(&shown)?);
-        Ok(EventPages { plan, shown, schema, schema_to_show, time })
+        Ok(EventPages { plan, shown, schema, schema_to_show, time, stream, threads: None })
     }
 }
 
 impl EventPages {
+    /// Only those events that are of some threads.
+    #[must_use]
+    pub fn of_threads(self, threads: EventsOfThreads) -> Self {
+        Self { threads: Some(Arc::new(threads)), ..self }
+    }
+
+    /// Those rows of a batch that are of the wanted threads.
+    fn of_wanted(&self, batch: RecordBatch, progress: &Progress) -> Result<RecordBatch, EventsFailure> {
+        let Some(threads) = &self.threads else { return Ok(batch) };
+        let streams = batch.column(self.stream).as_primitive::<UInt32Type>().iter();
+        let are_of = threads.are_of(streams.zip(times(&batch, self.time)), progress)?;
+        Ok(filter_record_batch(&batch, &BooleanArray::from(are_of))?)
+    }
+
     /// Names and types of the columns.
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {
@@ -238,7 +263,7 @@ impl EventPages {
                 return Ok(EventCount { events, is_exact: self.missing().is_empty() });
             };
             let mut partition = EventPartition::of_chunk(&self.plan, chunk).cancelled_by(progress);
-            events += partition.try_fold(0, |sum, batch| Ok::<u64, EventsFailure>(sum + batch?.num_rows() as u64))?;
+            events += self.rows(&mut partition, progress)?;
             read += slice.bytes;
         }
         let about = u128::from(events) * u128::from(all) / u128::from(read.max(1));
@@ -251,7 +276,11 @@ impl EventPages {
 
     fn count_between(&self, span: (Option<i64>, Option<i64>), progress: &Arc<Progress>) -> Result<u64, EventsFailure> {
         let mut partition = EventPartition::alone(&self.plan.between(span)).cancelled_by(progress);
-        partition.try_fold(0, |sum, batch| Ok(sum + batch?.num_rows() as u64))
+        self.rows(&mut partition, progress)
+    }
+
+    fn rows(&self, partition: &mut EventPartition, progress: &Progress) -> Result<u64, EventsFailure> {
+        partition.try_fold(0, |sum, batch| Ok(sum + self.of_wanted(batch?, progress)?.num_rows() as u64))
     }
 
     /// The first rows behind a place; whether there are no more.
@@ -338,7 +367,7 @@ impl EventPages {
     ) -> Result<(), EventsFailure> {
         let mut last: Option<RowPlace> = None;
         for batch in EventPartition::alone(&self.plan.between(span)).cancelled_by(progress) {
-            let batch = batch?;
+            let batch = self.of_wanted(batch?, progress)?;
             let times = times(&batch, self.time);
             let place = |time: Option<i64>| {
                 // A time that is beyond 64 bits is as late as the one before.

@@ -10,6 +10,7 @@
 //! their fields, as `kymo print` writes them as JSON, and states of threads that wait with the
 //! reason for it ([`wait`]).
 
+mod owner;
 mod wait;
 
 use std::collections::btree_map::Entry;
@@ -20,6 +21,8 @@ use kymo_analysis::timeline::{Thing, TrackKey};
 use serde::Serialize;
 use serde_json::Value;
 
+#[cfg(feature = "columns")]
+pub(super) use self::owner::begin_of;
 use super::arrows::{ArrowFlight, Way, are_messages, runs_at};
 use super::catalogue::{ALL_EVENTS, Track, TrackKind, TrackValue, kind, meaning};
 use super::exact::{Before, Exactly, TrackRequest, TrackRun, instants, runs, wanted_of};
@@ -99,6 +102,8 @@ pub enum TrackItem {
         event: Option<Value>,
         /// In which base its integers are written for people, where that is not 10.
         bases: Vec<FieldBase>,
+        /// Its thread: the one that it names, otherwise the one that its CPU ran, if that is known.
+        thread: Option<TrackValue>,
     },
     /// Something goes from one track to another.
     Arrow {
@@ -207,8 +212,9 @@ impl Timeline {
         let waits = walk.waits()?;
         let TrackWalk { found, is_complete, .. } = walk;
         let events = self.events_of(key, &found, progress)?;
-        let told = found.iter().zip(events).zip(waits);
-        let items = told.filter_map(|((found, event), wait)| self.told(key, found, (event, wait))).collect();
+        let threads = self.threads_of(&found, &events, progress)?;
+        let told = found.iter().zip(events.into_iter().zip(threads)).zip(waits);
+        let items = told.filter_map(|((found, event), wait)| self.told(key, found, event, wait)).collect();
         let track = self.track_of(question.track, key).ok_or_else(|| wrong("no track has that number"))?;
         Ok(ItemsFound { track, complete: is_complete, items, next_ns: next.map(|at| self.span.0.saturating_add(at)) })
     }
@@ -218,7 +224,8 @@ impl Timeline {
         &self,
         key: u64,
         found: &FoundItem,
-        (event, wait): (Option<Value>, Option<Box<WaitReason>>),
+        (event, thread): (Option<Value>, Option<TrackValue>),
+        wait: Option<Box<WaitReason>>,
     ) -> Option<TrackItem> {
         let at_ns = |at: i64| self.span.0.saturating_add(at);
         let value = |value: u64| self.names.told(self.names.value(&self.analysis, meaning(key)?, value));
@@ -238,7 +245,7 @@ impl Timeline {
             }
             FoundItem::Instant(at, class) => {
                 let bases = event.as_ref().map(|event| self.bases_of(event)).unwrap_or_default();
-                TrackItem::Event { time_ns: at_ns(at), value: value(class)?, event, bases }
+                TrackItem::Event { time_ns: at_ns(at), value: value(class)?, event, bases, thread }
             }
             FoundItem::Arrow(flight, waker) => {
                 let Way { from, to } = self.way_of(key, flight.value);

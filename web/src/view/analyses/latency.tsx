@@ -27,11 +27,11 @@ import "./analyses.css";
 const DISTRIBUTIONS_MAX = 7;
 
 export function Latency({ page }: { readonly page: Page }): JSX.Element {
-  const [lens, isKernel] = usePick(page.store, (state) => [state.lens, isOfKernel(state.catalogue.tracks), state.filter] as const);
+  const [lens, isKernel] = usePick(page.store, (state) => [state.lens, isOfKernel(state.catalogue.tracks), state.filter, state.catalogue.tracks] as const);
   const source = sourceOf(lens.latency, isKernel);
   const { times, again } = useTimes(page, lens.scope);
   const options = latencyOptions(source, lens, lens.longest);
-  const question = times === null || options === null ? null : questionFor(page.store.state, source.kind, { ...options, ...times });
+  const question = times === null || options === null ? null : questionFor(page, source.kind, { ...options, ...times });
   const answered = useAnswer(page, question);
   const idle = options === null ? "Say which events begin and end periods." : lens.scope === "selection" ? "Nothing is selected: drag on the timeline." : "The traces are being opened.";
   return (
@@ -96,7 +96,7 @@ function Views({ page, source, question, answer, isOld }: ViewsOptions): JSX.Ele
   const table = shown === source.longest ? null : (answer.tables.find((one) => one.name === shown) ?? null);
   const rest = group === null || base.isExact ? "" : restText(rows.length, countOf(source, answer, group, clock), longest.table.rows.length);
   const tabs = <Tabs page={page} source={source} answer={answer} shown={shown} range={range} narrow={narrow} group={group} rest={rest} />;
-  const all = { page, isOld, look, looks: (next: Look): void => change(page, { latencyLook: next }) };
+  const all = { page, kind: source.kind, isOld, look, looks: (next: Look): void => change(page, { latencyLook: next }) };
   return (
     <div class="views">
       <div class="charts">

@@ -1,10 +1,34 @@
 // Questions to analyses, with the filter of the whole page.
 
 import { analysisOf } from "../../model/filter.ts";
+import { threadsMeant } from "../../model/filter-threads.ts";
 import type { Options, Question } from "../../model/jobs.ts";
-import type { State } from "../../state/viewer.ts";
+import type { Page } from "../page.ts";
+
+type Asking = Pick<Page, "store" | "desk">;
 
 /** Where rows are only paler or hidden, an analysis is about all of the traces. */
-export function questionFor(state: State, kind: string, options: Options): Question {
-  return { kind, options: { ...options, ...analysisOf(state.filter) } };
+export function questionFor(page: Asking, kind: string, options: Options): Question {
+  // Events that name no thread are of the one that their CPU ran: analyses know which one that is.
+  const threads = isOfThreads(page, kind) ? threadsOf(page) : null;
+  const more = threads === null || options["tids"] !== undefined ? {} : { tids: threads };
+  return { kind, options: { ...options, ...analysisOf(page.store.state.filter), ...more } };
+}
+
+/** How far the answers of an analysis follow the filter, in words; empty: the filter leaves nothing out of analyses. */
+export function excludedText(page: Asking, kind: string): string {
+  const isThreads = threadsOf(page) !== null;
+  if (isThreads && !isOfThreads(page, kind)) {
+    return " · of all threads: this analysis cannot tell them apart";
+  }
+  return isThreads || analysisOf(page.store.state.filter).filter !== undefined ? " · without what the filter excludes" : "";
+}
+
+function threadsOf({ store }: Asking): readonly number[] | null {
+  const { filter, catalogue } = store.state;
+  return filter.mode === "exclude" ? threadsMeant(filter, catalogue.tracks) : null;
+}
+
+function isOfThreads({ desk }: Asking, kind: string): boolean {
+  return desk.store.state.analyses?.find((one) => one.kind === kind)?.ofThreads === true;
 }

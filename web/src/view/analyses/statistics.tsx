@@ -41,10 +41,10 @@ export function Statistics({ page }: { readonly page: Page }): JSX.Element {
 }
 
 function Chosen({ page, analyses }: { readonly page: Page; readonly analyses: readonly Analysis[] }): JSX.Element {
-  const [lens] = usePick(page.store, (state) => [state.lens, state.filter] as const);
+  const [lens] = usePick(page.store, (state) => [state.lens, state.filter, state.catalogue.tracks] as const);
   const { times, again } = useTimes(page, lens.scope);
   const analysis = analyses.find((one) => one.kind === lens.kind) ?? analyses[0];
-  const question: Question | null = times === null || analysis === undefined ? null : questionFor(page.store.state, analysis.kind, { ...times, ...needsOf(analysis.kind, lens.periods), top: lens.rows, bins: BINS });
+  const question: Question | null = times === null || analysis === undefined ? null : questionFor(page, analysis.kind, { ...times, ...needsOf(analysis.kind, lens.periods), top: lens.rows, bins: BINS });
   const answered = useAnswer(page, question);
   const { answer } = answered;
   const table = answer?.tables.find((one) => one.name === lens.table) ?? answer?.tables[0] ?? null;
@@ -107,11 +107,11 @@ interface ChosenTable {
 /** A table, below the chart of it. */
 function Shown({ page, answer, table, isOld }: ChosenTable): JSX.Element {
   const [current, select] = useState<Row | null>(null);
-  const [look] = usePick(page.store, (state) => [state.lens.look] as const);
+  const [look, kind] = usePick(page.store, (state) => [state.lens.look, state.lens.kind] as const);
   return (
     <>
       <ChartOf page={page} answer={answer} table={table} />
-      <TableView page={page} answer={answer} table={table} rows={table.rows} isOld={isOld} current={current} choose={select} look={look} looks={(next) => change(page, { look: next })} />
+      <TableView page={page} kind={kind} answer={answer} table={table} rows={table.rows} isOld={isOld} current={current} choose={select} look={look} looks={(next) => change(page, { look: next })} />
     </>
   );
 }
@@ -132,7 +132,7 @@ function Traffic({ page, times }: { readonly page: Page; readonly times: Options
   const [status] = usePick(page.store, (state) => [state.status] as const);
   const [begin, end] = [times["begin_ns"] ?? status?.extent.begin, times["end_ns"] ?? status?.extent.end];
   const period = typeof begin === "bigint" && typeof end === "bigint" && end > begin ? (end - begin) / BigInt(BINS) + 1n : null;
-  const { answer } = useAnswer(page, period === null ? null : questionFor(page.store.state, "io", { ...times, by: ["process"], period_ns: period }));
+  const { answer } = useAnswer(page, period === null ? null : questionFor(page, "io", { ...times, by: ["process"], period_ns: period }));
   const found = answer?.tables.find((one) => one.name === "per-process");
   const table = useMemo(() => (found === undefined ? null : narrowed(found, ["period", "read", "write"])), [found]);
   return table === null ? null : <CourseOf page={page} table={table} title="Read and written over time" />;

@@ -16,11 +16,10 @@ import { useClock } from "./table.tsx";
 const ROWS = 4_096;
 
 export function Summary({ page, times }: { readonly page: Page; readonly times: Options }): JSX.Element {
-  const { state } = page.store;
   const clock = useClock(page);
-  const events = useAnswer(page, questionFor(state, "count", { ...times, top: ROWS }));
-  const busy = useAnswer(page, questionFor(state, "cpu", { ...times, by: ["cpu", "thread"], top: ROWS }));
-  const calls = useAnswer(page, questionFor(state, "syscalls", { ...times, by: ["syscall"], top: ROWS }));
+  const events = useAnswer(page, questionFor(page, "count", { ...times, top: ROWS }));
+  const busy = useAnswer(page, questionFor(page, "cpu", { ...times, by: ["cpu", "thread"], top: ROWS }));
+  const calls = useAnswer(page, questionFor(page, "syscalls", { ...times, by: ["syscall"], top: ROWS }));
   return (
     <div class="cards" role="group" aria-label="What is selected">
       <Card page={page} kind="count" title="Events" answered={events} sum={(answer) => eventsOf(answer, clock)} />

@@ -5,7 +5,6 @@ import { useMemo, useState } from "preact/hooks";
 import { countText, csvOf, exactDuration, grouped, jsonOf } from "../../model/cells.ts";
 import { timeText, type Clock } from "../../model/clock.ts";
 import { emptyChoice, emptyTable } from "../../model/emptiness.ts";
-import { analysisOf } from "../../model/filter.ts";
 import type { Look } from "../../model/lens.ts";
 import { sieveOf, sorted, type Sorting } from "../../model/sort.ts";
 import { columnAt, type Answer, type Row, type Table } from "../../model/tables.ts";
@@ -13,11 +12,14 @@ import { clockOf } from "../../state/viewer.ts";
 import { usePick } from "../hooks.ts";
 import { takeOut } from "../leaving.ts";
 import type { Page } from "../page.ts";
+import { excludedText } from "./questions.ts";
 import { Words } from "./ask.tsx";
 import { Grid } from "./grid.tsx";
 
 interface ShownOptions {
   readonly page: Page;
+  /** The analysis. */
+  readonly kind: string;
   readonly answer: Answer;
   readonly table: Table;
   /** Those rows of it that are to be shown at all. */
@@ -37,12 +39,12 @@ export function useClock(page: Page): Clock {
   return useMemo(() => clockOf(page.store.state), [style, zone, status?.extent.begin, status?.unix, clockOf(page.store.state).days]);
 }
 
-export function TableView({ page, answer, table, rows, isOld, current, choose, look, looks, children }: ShownOptions): JSX.Element {
+export function TableView({ page, kind, answer, table, rows, isOld, current, choose, look, looks, children }: ShownOptions): JSX.Element {
   const { text } = look;
   const [column, sorting] = useMemo(() => placesOf(table, look), [table, look]);
   const [said, say] = useState("");
   const clock = useClock(page);
-  const [isFiltered, scope] = usePick(page.store, (state) => [analysisOf(state.filter).filter !== undefined, state.lens.scope] as const);
+  const [excluded, scope] = usePick(page.store, (state) => [excludedText(page, kind), state.lens.scope] as const);
   const shown = useMemo(() => sorted(rows.filter(sieveOf(text, column, clock)), sorting), [rows, text, column, sorting, clock]);
   const take = (name: string, type: string, content: string): void => void takeOut(content, name, type).then(say);
   return (
@@ -67,11 +69,11 @@ export function TableView({ page, answer, table, rows, isOld, current, choose, l
         <span class="faint" role="status">
           {said} {countText(table, shown.length)}
           {aboutText(answer, table, clock)}
-          {isFiltered ? " · without what the filter excludes" : ""}
+          {excluded}
           {isOld ? " · of the question before" : ""}
         </span>
       </div>
-      {table.rows.length === 0 ? <Words {...emptyTable(answer, table.title, scope, isFiltered)} /> : null}
+      {table.rows.length === 0 ? <Words {...emptyTable(answer, table.title, scope, excluded !== "")} /> : null}
       {table.rows.length > 0 && shown.length === 0 ? <Words {...emptyChoice(text, table.omitted)} /> : null}
       {shown.length === 0 ? null : <Grid page={page} table={table} rows={shown} sorting={sorting} sort={(by) => looks({ ...look, sort: sortOf(table, by) })} current={current} choose={choose} />}
     </>

@@ -16,6 +16,7 @@ import { pause } from "../../api/changes.ts";
 import { FIRST_PLACE, LAST_PLACE, baseNames, fieldNames, isSingle, narrowed, placeText, questionText, readNames, wantedNames, type Direction, type EventPage, type EventQuestion, type Place } from "../../model/events.ts";
 import { passes, type Fault } from "../../model/fault.ts";
 import { expressionOf, questionOf } from "../../model/filter.ts";
+import { threadsMeant } from "../../model/filter-threads.ts";
 import { BELOW_MAX, PLAIN_LISTED, type ListPlace, type Listed } from "../../model/listed.ts";
 import { isRecording } from "../../model/live.ts";
 import { NO_REEL, endOf, firstOf, joinedBy, placeOf, rowOfPlace, timeOf, trimmed, type Reel } from "../../model/reel.ts";
@@ -52,8 +53,8 @@ export interface Goal {
 const AT_END: Goal = { place: LAST_PLACE, as: "end", tells: false };
 
 /** How many events there are of traces that grow, if all are listed and the count is known. */
-function countOf(status: Status | null, { filter, names }: EventQuestion): Count | null {
-  const isAll = filter === null && names.length === 0;
+function countOf(status: Status | null, { filter, names, threads }: EventQuestion): Count | null {
+  const isAll = filter === null && names.length === 0 && threads === undefined;
   return isAll && isRecording(status) && status?.events != null ? { events: status.events, isExact: status.state === "complete" } : null;
 }
 
@@ -70,7 +71,7 @@ export class EventsDesk {
   private checking = new AbortController();
   private unsubscribe: () => void = () => undefined;
   /** The state of the page at the latest look, and whether the list itself changes it. */
-  private seen: Pick<State, "view" | "filter" | "mark" | "status" | "follow">;
+  private seen: Pick<State, "view" | "filter" | "catalogue" | "mark" | "status" | "follow">;
   private isOwn = false;
   /** Where a URL wants the list to be, until it is. */
   private wish: ListPlace | null = null;
@@ -208,10 +209,11 @@ export class EventsDesk {
 
   /** Which events are to be listed: those that the page's filter selects, of the names that the user wants to see. */
   private question(): EventQuestion {
-    const { filter } = this.page.state;
+    const { filter, catalogue } = this.page.state;
     const names = readNames(this.store.state.names);
+    const threads = threadsMeant(filter, catalogue.tracks);
     const { filter: expression, event } = names.length === 0 ? questionOf(filter) : { filter: expressionOf(filter), event: names };
-    return { filter: expression === undefined || expression === "" ? null : expression, names: event ?? [] };
+    return { filter: expression === undefined || expression === "" ? null : expression, names: event ?? [], ...(threads === null ? {} : { threads }) };
   }
 
   private restart(question: EventQuestion): void {
@@ -309,9 +311,9 @@ export class EventsDesk {
 
   /** The page has changed: if that is the window, the list goes along. */
   private hear(): void {
-    const { view, filter, mark, status, follow } = this.page.state;
+    const { view, filter, catalogue, mark, status, follow } = this.page.state;
     // The first window is where the page was opened; one that goes along with the traces by itself moves no list, but the end of the list is there.
-    const [isMoved, isOther] = [view !== this.seen.view && this.seen.view !== null && !this.isOwn && !follow.isOn, filter !== this.seen.filter];
+    const [isMoved, isOther] = [view !== this.seen.view && this.seen.view !== null && !this.isOwn && !follow.isOn, filter !== this.seen.filter || catalogue.tracks !== this.seen.catalogue.tracks];
     const follows = follow.isOn && !this.seen.follow.isOn;
     const isMarked = mark !== this.seen.mark && !this.isOwn;
     const isLonger = status?.extent.end !== this.seen.status?.extent.end;

@@ -160,12 +160,20 @@ fn events_come_with_all_their_fields_and_arrows_with_both_ends() {
     let timeline = built(folder.path(), Some(1));
     for (place, &(woken, tid, at)) in truth.woken.iter().enumerate().skip(6).step_by(11) {
         let found = asked(&timeline, "events/0/0", (woken, at + 1), 10);
-        let TrackItem::Event { time_ns, value, event, bases } = &found.items[0] else { panic!("{found:?}") };
+        let TrackItem::Event { time_ns, value, event, bases, .. } = &found.items[0] else { panic!("{found:?}") };
         assert_eq!((*time_ns, value.label.as_str(), found.items.len()), (woken, "sched_waking", 2));
         let event = event.as_ref().unwrap();
         assert_eq!((&event["time"], &event["payload"]["tid"]), (&woken.into(), &tid.into()));
         let path = vec!["payload".to_owned(), "tid".to_owned()];
         assert_eq!(*bases, [FieldBase { path, base: 16, bits: 32 }]);
+        // Neither names its thread; a switch is an event of the thread before it.
+        let ran = (tid + 2) % 4 + 1;
+        for item in &found.items {
+            let TrackItem::Event { thread, .. } = item else { panic!("{item:?}") };
+            let row = number(&timeline, &format!("thread/0/{ran}/state"));
+            let thread = thread.as_ref().map(|thread| (thread.label.clone(), thread.track));
+            assert_eq!(thread, Some((format!("thread {ran}"), Some(row))), "{place}");
+        }
         let found = asked(&timeline, "wakeups/0", (woken, woken), 10);
         let TrackItem::Arrow { begin_ns, end_ns, duration_ns, to, value, waker, .. } = &found.items[0] else {
             panic!("{found:?}")
@@ -175,7 +183,6 @@ fn events_come_with_all_their_fields_and_arrows_with_both_ends() {
             (value.label.clone(), *to),
             (format!("thread {tid}"), number(&timeline, &format!("thread/0/{tid}/state")))
         );
-        let ran = (tid + 2) % 4 + 1;
         assert_eq!(waker.as_ref().map(|waker| waker.label.clone()), Some(format!("thread {ran}")));
     }
 }
@@ -284,4 +291,57 @@ fn questions_without_an_answer_are_refused_in_words() {
     assert_eq!(ask(9999, 1), Err("track is 9999, but no track has that number".into()));
     let heat = number(&timeline, "latency/0/waiting");
     assert_eq!(ask(heat, 1), Err(format!("track is {heat}, but this track shows sums and has no items")));
+}
+
+/// Events of kernels name no thread: those of a thread are those that its CPU was seen to run it at.
+#[cfg(feature = "columns")]
+#[test]
+fn pages_of_threads_have_the_events_at_which_their_cpus_ran_them() {
+    use kymo_table::arrow::array::AsArray;
+    use kymo_table::arrow::datatypes::TimestampNanosecondType;
+
+    use crate::timeline::EventsOfThreads;
+    use crate::{EventsQuestion, PageOf, RowPlace};
+
+    let folder = tempfile::tempdir().unwrap();
+    let truth = write_trace(folder.path(), 300);
+    for (slice_bytes, tids) in [(Some(1), &[1][..]), (None, &[2]), (Some(1), &[4, 2])] {
+        let timeline = built(folder.path(), slice_bytes);
+        // Each thread wakes the next one, and leaves its CPU to it.
+        let is_of = |number: usize| tids.contains(&((number / 2 % 4) as i32 + 1));
+        let expected: Vec<i64> =
+            truth.events.iter().enumerate().filter(|(number, _)| is_of(*number)).map(|(_, event)| event.0).collect();
+        let question = EventsQuestion { columns: Some(vec!["time".into()]), ..EventsQuestion::default() };
+        let pages = timeline.session.event_pages(&question).unwrap().of_threads(EventsOfThreads::new(&timeline, tids));
+        let progress = Arc::new(Progress::default());
+        let counted = pages.count(u64::MAX, &progress).unwrap();
+        assert_eq!((counted.events as usize, counted.is_exact), (expected.len(), true));
+        let page = |of: PageOf| {
+            let page = pages.page(of, 7, &progress).unwrap();
+            let times = page.batches.iter().map(|batch| batch.column(0).as_primitive::<TimestampNanosecondType>());
+            let times = times.flat_map(|times| times.values().to_vec());
+            (times.collect::<Vec<i64>>(), page)
+        };
+        let (mut found, mut place) = (Vec::new(), RowPlace { time_ns: i64::MIN, behind: 0 });
+        loop {
+            let (times, page) = page(PageOf::From(place));
+            found.extend(times);
+            place = page.after;
+            if page.is_end {
+                break;
+            }
+        }
+        assert_eq!(found, expected, "{tids:?}");
+        let mut back = Vec::new();
+        place = RowPlace { time_ns: i64::MAX, behind: 0 };
+        loop {
+            let (times, page) = page(PageOf::Before(place));
+            back.splice(0..0, times);
+            place = page.before;
+            if page.is_end {
+                break;
+            }
+        }
+        assert_eq!(back, expected, "{tids:?}");
+    }
 }

@@ -1,0 +1,101 @@
+//! The threads that events are of: those that they name, otherwise those that their CPUs ran.
+//!
+//! ```text
+//! CPU 0   ├──────── bash ────────┤├─ idle ─┤├──── make ────┤
+//!             │ bash            │ a switch is an event of the thread before it: bash
+//! ```
+
+use std::collections::BTreeMap;
+
+use kymo_analysis::timeline::{Thing, TrackKey};
+use serde_json::Value;
+
+use super::{FoundItem, TrackWalk};
+use crate::open::progress::Progress;
+use crate::timeline::catalogue::ValueMeaning;
+use crate::timeline::exact::{TrackRequest, TrackRun, wanted_of};
+use crate::timeline::tiles::BEGIN_UNKNOWN;
+use crate::timeline::{Timeline, TimelineFailure, TrackValue};
+
+impl Timeline {
+    /// For each thing that was found the thread of its event, if it is one and that is known.
+    pub(super) fn threads_of(
+        &self,
+        found: &[FoundItem],
+        events: &[Option<Value>],
+        progress: &Progress,
+    ) -> Result<Vec<Option<TrackValue>>, TimelineFailure> {
+        let mut ran: BTreeMap<(u64, usize), Vec<TrackRun>> = BTreeMap::new();
+        let mut threads = Vec::new();
+        for (found, event) in found.iter().zip(events) {
+            let thread = match (found, event) {
+                (FoundItem::Instant(at, _), Some(event)) => self.thread_of(*at, event, &mut ran, progress)?,
+                _ => None,
+            };
+            threads.push(thread.and_then(|(host, tid)| {
+                self.names.told(self.names.value(&self.analysis, ValueMeaning::Thread(host), tid))
+            }));
+        }
+        Ok(threads)
+    }
+
+    /// The machine and the thread, as values of tracks have it.
+    fn thread_of(
+        &self,
+        at: i64,
+        event: &Value,
+        ran: &mut BTreeMap<(u64, usize), Vec<TrackRun>>,
+        progress: &Progress,
+    ) -> Result<Option<(u16, u64)>, TimelineFailure> {
+        let stream = event["stream"].as_u64().unwrap_or(u64::MAX) as usize;
+        let Some(lane) = self.analysis.lanes().iter().find(|lane| lane.streams.contains(&stream)) else {
+            return Ok(None);
+        };
+        if let Some(tid) = told_tid(event) {
+            return Ok(Some((lane.host, u64::from(tid.cast_unsigned()))));
+        }
+        let Some(cpu) = lane.cpu else { return Ok(None) };
+        let key = TrackKey { thing: Thing::Cpu, host: lane.host, number: cpu.cast_signed(), track: 0 }.key();
+        let chunk = self.chunk_at(at);
+        if !ran.contains_key(&(key, chunk)) {
+            ran.insert((key, chunk), self.runs_of(key, chunk, progress)?);
+        }
+        let is_there = |run: &&TrackRun| begin_of(run) < at && at <= run.end;
+        Ok(ran[&(key, chunk)].iter().find(is_there).map(|run| (lane.host, run.value)))
+    }
+
+    /// The threads that a CPU ran, as far as a chunk tells.
+    pub(in crate::timeline) fn runs_of(
+        &self,
+        key: u64,
+        chunk: usize,
+        progress: &Progress,
+    ) -> Result<Vec<TrackRun>, TimelineFailure> {
+        let mut walk = TrackWalk {
+            timeline: self,
+            progress,
+            known: self.desk.known(),
+            key,
+            keys: wanted_of(&[key]),
+            window: (i64::MIN, i64::MAX),
+            most: usize::MAX,
+            found: Vec::new(),
+            is_complete: true,
+        };
+        let before = walk.before(key, chunk)?;
+        let wanted = TrackRequest { key, ..walk.wanted(chunk) };
+        walk.runs(chunk, before, wanted)
+    }
+}
+
+/// Since when a thread ran at the latest: the first event of a trace is of the thread that ran before it, too.
+pub(in crate::timeline) fn begin_of(run: &TrackRun) -> i64 {
+    if run.flags & BEGIN_UNKNOWN == 0 { run.begin } else { i64::MIN }
+}
+
+/// The thread that an event names.
+fn told_tid(event: &Value) -> Option<i32> {
+    let contexts = ["context", "common_context"].into_iter().map(|name| &event[name]);
+    let tid = contexts.flat_map(|context| ["tid", "vtid"].map(|name| &context[name])).find_map(Value::as_i64)?;
+    i32::try_from(tid).ok()
+}

@@ -1,0 +1,92 @@
+//! Events of some threads, where events do not name theirs: those that happened while their CPU ran one of these
+//! threads.
+//!
+//! ```text
+//! CPU 0   ├──── bash ────┤├── make ──┤├── bash ──┤
+//! wanted: bash    · · ·  s              ·  ·          a switch is an event of the thread before it
+//! ```
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hashbrown::{HashMap, HashSet};
+use kymo_analysis::timeline::{Thing, TrackKey};
+
+use super::exact::TrackRun;
+use super::items::begin_of;
+use super::{Timeline, TimelineFailure};
+use crate::open::progress::Progress;
+
+/// Parts of the trace of which is kept when the threads ran.
+const KEPT_MAX: usize = 512;
+
+/// When a CPU runs wanted threads, in the order of time, counted from the timeline's begin.
+type WantedRuns = Arc<Vec<(i64, i64)>>;
+
+/// Which events are of some threads.
+#[derive(Debug)]
+pub struct EventsOfThreads {
+    timeline: Arc<Timeline>,
+    threads: HashSet<u64>,
+    /// By CPU and chunk.
+    known: Mutex<HashMap<(u64, usize), WantedRuns>>,
+}
+
+impl EventsOfThreads {
+    /// Of the threads with these numbers, on any machine.
+    #[must_use]
+    pub fn new(timeline: &Arc<Timeline>, tids: &[i32]) -> Self {
+        let threads = tids.iter().map(|tid| u64::from(tid.cast_unsigned())).collect();
+        Self { timeline: Arc::clone(timeline), threads, known: Mutex::default() }
+    }
+
+    /// For each event whether it is of one of the threads, by its data stream and its time.
+    pub(crate) fn are_of(
+        &self,
+        events: impl Iterator<Item = (Option<u32>, Option<i64>)>,
+        progress: &Progress,
+    ) -> Result<Vec<bool>, TimelineFailure> {
+        let lanes = self.timeline.analysis.lanes();
+        let mut cpus: HashMap<u32, Option<u64>> = HashMap::new();
+        let cpu_of = |stream: u32| {
+            let lane = lanes.iter().find(|lane| lane.streams.contains(&(stream as usize)))?;
+            let number = lane.cpu?.cast_signed();
+            Some(TrackKey { thing: Thing::Cpu, host: lane.host, number, track: 0 }.key())
+        };
+        let mut last: Option<((u64, usize), WantedRuns)> = None;
+        let mut are_of = Vec::new();
+        for (stream, time) in events {
+            let cpu = stream.and_then(|stream| *cpus.entry(stream).or_insert_with(|| cpu_of(stream)));
+            let Some((cpu, time)) = cpu.zip(time) else {
+                are_of.push(false);
+                continue;
+            };
+            let at = time.saturating_sub(self.timeline.span.0);
+            let place = (cpu, self.timeline.chunk_at(at));
+            let runs = match &last {
+                Some((known, runs)) if *known == place => Arc::clone(runs),
+                _ => self.runs(place, progress)?,
+            };
+            let next = runs.partition_point(|run| run.1 < at);
+            are_of.push(runs.get(next).is_some_and(|run| run.0 < at));
+            last = Some((place, runs));
+        }
+        Ok(are_of)
+    }
+
+    fn runs(&self, place: (u64, usize), progress: &Progress) -> Result<WantedRuns, TimelineFailure> {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(runs) = known().get(&place) {
+            return Ok(Arc::clone(runs));
+        }
+        let runs = self.timeline.runs_of(place.0, place.1, progress)?;
+        let is_wanted = |run: &&TrackRun| self.threads.contains(&run.value);
+        let wanted = runs.iter().filter(is_wanted).map(|run| (begin_of(run), run.end));
+        let runs: WantedRuns = Arc::new(wanted.collect());
+        let mut known = known();
+        if known.len() >= KEPT_MAX {
+            known.clear();
+        }
+        known.insert(place, Arc::clone(&runs));
+        Ok(runs)
+    }
+}

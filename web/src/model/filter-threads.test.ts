@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { allBut, only } from "./choice.ts";
+import type { Track } from "./catalogue.ts";
+import { threadsMeant, unfollowed } from "./filter-threads.ts";
+import { PLAIN_FILTER, type FieldNames, type Filter } from "./filter.ts";
+import { questionText } from "./events.ts";
+import { trackLike } from "../testing/tracks.ts";
+
+/** The events of a kernel that recorded no contexts. */
+const NONE: FieldNames = { cpu: [{ name: "$ctx.cpu_id", isEverywhere: true }], thread: [], process: [], processName: [] };
+const CPU = trackLike(0, { id: "cpu/0/0/thread", group: "CPUs", cpu: 0 });
+const thread = (number: number, tid: number, process: string | null, more: Partial<Track> = {}): Track => trackLike(number, { id: `thread/0/${tid}/state`, tid, process, ...more });
+const TRACKS = [CPU, thread(1, 7, "7"), thread(2, 8, "7"), thread(3, 9, "9"), thread(4, 10, null), thread(5, 8, null, { id: "thread/0/8/calls", parent: thread(2, 8, "7").number })];
+
+const meant = (change: Partial<Filter>, tracks: readonly Track[] = TRACKS): readonly number[] | null => threadsMeant({ ...PLAIN_FILTER, names: NONE, ...change }, tracks);
+
+test("where events name no thread, a filter means those that its processes and threads have", () => {
+  expect(meant({ processes: only(["7"]) })).toEqual([7, 8]);
+  expect(meant({ processes: allBut(["7"]) })).toEqual([9, 10]);
+  expect(meant({ threads: only([9]), cpus: only([0]) })).toEqual([9]);
+  expect(meant({ processes: only(["7"]), threads: allBut([7]) })).toEqual([8]);
+  // A process without a thread means no event, not all of them.
+  expect(meant({ processes: only(["12"]) })).toEqual([2 ** 31 - 1]);
+});
+
+test("no thread is asked for where fields say it, where CPUs tell nothing of threads, and where there are too many", () => {
+  expect(meant({ cpus: only([0]), text: "prio > 1" })).toBeNull();
+  expect(meant({ names: { ...NONE, thread: [{ name: "$ctx.tid", isEverywhere: true }] }, threads: only([7]) })).toBeNull();
+  expect(meant({ processes: only(["7"]) }, TRACKS.slice(1))).toBeNull();
+  const many = [CPU, ...Array.from({ length: 1_030 }, (_, index) => thread(index + 1, index + 1, "1"))];
+  expect([meant({ processes: only(["1"]) }, many), meant({ threads: only([5, 6]) }, many)]).toEqual([null, [5, 6]]);
+});
+
+test("facets that lists follow by the threads that CPUs ran are not said to be missing", () => {
+  const filter: Filter = { ...PLAIN_FILTER, names: { ...NONE, cpu: [] }, cpus: only([0]), processes: only(["7"]) };
+  expect([unfollowed(filter, TRACKS), unfollowed(filter, TRACKS.slice(1))]).toEqual([["cpus"], ["cpus", "processes"]]);
+  expect(questionText({ filter: "prio > 1", names: ["a"], threads: [7, 8] })).toBe("event=a&filter=prio+%3E+1&threads=7%2C8");
+});
