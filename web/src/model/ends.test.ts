@@ -8,7 +8,7 @@ const value = (label: string, kind: string): ItemValue => ({ label, kind, colour
 const run = (label: string, kind = "call"): RunItem => ({ kind: "run", begin: nanos(10), end: nanos(20), beginKnown: true, endKnown: true, inDoubt: false, value: value(label, kind), wait: null });
 const event = (time: number, label: string, payload: Record<string, string> = {}): EventItem => {
   const fields = new Fields(new Map([["payload", new Fields(new Map(Object.entries(payload)))]]));
-  return { kind: "event", time: nanos(time), value: value(label, "event"), event: fields, bases: [] };
+  return { kind: "event", time: nanos(time), value: value(label, "event"), event: fields, bases: [], thread: null };
 };
 
 function found(events: readonly EventItem[], of: RunItem, side: "begin" | "end"): string | number {
