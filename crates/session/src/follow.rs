@@ -297,14 +297,18 @@ impl Follow {
             return Some(Window { session, begins_ns, end_ns: None, undefined, gone });
         }
         let watermark_ns = reached.watermark_ns.min(self.defined_up_to(&session, reached.watermark_ns));
+        let gone = self.newly_gone(&session);
+        let watermark_ns = match self.behind_ns.filter(|behind| watermark_ns <= *behind) {
+            // That files are gone is told also where nothing else is new.
+            Some(behind) if !gone.is_empty() => behind,
+            Some(_) => return None,
+            None => watermark_ns,
+        };
         let end_ns = watermark_ns.checked_sub(1)?;
-        if self.behind_ns.is_some_and(|begin| end_ns < begin) {
-            return None;
-        }
         self.behind_ns = Some(watermark_ns);
         // In these traces the end of the handed-out events is farther than that, still.
         self.moved_ns.retain(|_, moved| *moved > watermark_ns);
-        let (undefined, gone) = (std::mem::take(&mut self.given_up), self.newly_gone(&session));
+        let undefined = std::mem::take(&mut self.given_up);
         Some(Window { session, begins_ns, end_ns: Some(end_ns), undefined, gone })
     }
 

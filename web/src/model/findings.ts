@@ -57,6 +57,7 @@ const WHY: Readonly<Record<string, string>> = {
   "packets-overlap": "Something near the borders of packets may be shown a little too early or too late.",
   "begin-after-end": "Until all was read, the overview may show it at a wrong time.",
   "sequence-steps-back": "What is shown may be of several recordings.",
+  "gone-file": "The parts of it that were not read before are missing.",
   "recorder-gap": "Their activity is not seen, and nothing counts it.",
   "late-programs": "Their begin is not seen, and nothing counts these events.",
   "late-folders": "Their activity is not seen, and nothing counts it.",

@@ -247,10 +247,11 @@ mod tests {
             run(&mut cells, level, (3 << 20, 3 << 20), 9);
             run(&mut cells, level, (3 << 20, 3 << 20), 8);
             add_up(&mut cells);
-            let told = buckets(&cells, level, None).map(|found| (found.bucket << level, found.first, found.begins));
+            let told =
+                buckets(&cells, level, None, |_| false).map(|found| (found.bucket << level, found.first, found.begins));
             assert_eq!(told.collect::<Vec<_>>(), [(1 << 20, Some((7, 0)), 1), (3 << 20, Some((8, 0)), 2)]);
             // Lasting values come first.
-            let covered = buckets(&cells, level, Some(5)).map(|found| (found.first, found.last));
+            let covered = buckets(&cells, level, Some(5), |_| false).map(|found| (found.first, found.last));
             assert_eq!(covered.collect::<Vec<_>>(), [(Some((5, 1 << level)), Some(5)); 2]);
         }
     }

@@ -197,4 +197,19 @@ mod tests {
         assert_eq!(third.gone, []);
         assert_eq!(third.session.gone_files().len(), 1);
     }
+
+    #[test]
+    fn a_file_that_is_gone_is_told_also_where_nothing_is_new() {
+        let folder = tempfile::tempdir().unwrap();
+        trace(folder.path());
+        let mut follow = Follow::new(vec![folder.path().to_owned()], OpenOptions::default());
+        let mut window = || match follow.look().unwrap() {
+            Look::More(window) => Some((told(&window.gone, folder.path()), window.end_ns)),
+            Look::Nothing | Look::Over => None,
+        };
+        assert_eq!(window(), Some((Vec::new(), Some(189))));
+        fs::remove_file(folder.path().join("other")).unwrap();
+        assert_eq!(window(), Some((vec!["other: the file was removed while it was open".to_owned()], Some(189))));
+        assert_eq!(window(), None);
+    }
 }

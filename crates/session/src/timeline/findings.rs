@@ -21,7 +21,14 @@ impl Timeline {
         let faults = self.names.faults();
         findings.extend(faults.into_iter().map(|(place, message)| check::unreadable(place, message)));
         let gone = self.session.gone_files();
-        findings.extend(gone.into_iter().map(|gone| check::unreadable(gone.place, gone.message)));
+        findings.extend(gone.into_iter().map(|gone| CheckFinding {
+            gravity: Gravity::Error,
+            rule: "gone-file",
+            place: gone.place,
+            message: gone.message,
+            help: Some("restore the file, and open the traces again".to_owned()),
+            times: 1,
+        }));
         let machines = self.names.machine_names();
         let is_shifted = self.session.traces.iter().any(|trace| trace.clock_shift_ns != 0);
         if !is_shifted && !self.session.times_are_comparable() {
