@@ -17,7 +17,7 @@ Examples:
   kymo view --no-browser my-trace       print the URL only, for a browser on this machine
   kymo view --port 8000 my-trace        use a fixed port, as for `ssh -L 8000:127.0.0.1:8000 HOST`
   kymo view --listen 0.0.0.0 my-trace   serve other machines too, by this machine's address
-  kymo view --port 8000 --token-file ~/.config/kymo-token my-trace    the same URL each time, as for bookmarks
+  kymo view --port 8000 --token-file FILE my-trace    the same URL each time
   kymo view --record -- ./app           record a program, as `kymo record` does, and show it live
   kymo view --record --event 'net:*' --process server    record running programs until Ctrl-C
 
