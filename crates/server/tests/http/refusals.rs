@@ -112,6 +112,12 @@ fn absurd_questions_are_refused_by_name() {
     let server = serve();
     let events = |query: &str, expected: &Expect| get(&server, &format!("/api/v1/events?{query}"), expected);
     events(
+        "threads=1",
+        &expect![
+            r#"400 {"error":{"code":"parameter","message":"`threads` stands with `from` or `before`","parameter":"threads"}}"#
+        ],
+    );
+    events(
         "limit=0",
         &expect![[
             r#"400 {"error":{"code":"parameter","message":"`limit` is `0`; it is a whole number from 1 to 9223372036854775807","parameter":"limit"}}"#
@@ -148,7 +154,7 @@ fn absurd_questions_are_refused_by_name() {
     events(
         "filtre=x",
         &expect![[
-            r#"400 {"error":{"code":"parameter","message":"there is no parameter `filtre` here; there are: begin, end, filter, event, columns, limit, from, before","parameter":"filtre"}}"#
+            r#"400 {"error":{"code":"parameter","message":"there is no parameter `filtre` here; there are: begin, end, filter, event, columns, limit, from, before, threads","parameter":"filtre"}}"#
         ]],
     );
     events(
