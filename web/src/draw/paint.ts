@@ -13,7 +13,7 @@ const LINE_ROWS = 4;
 /** More than the error of a place on the screen, and far less than a pixel. */
 const ROUNDING = 1e-6;
 
-/** Counts of instants or arrows in a track, whose pieces come from left to right: the more there are, the higher, each doubling two rows. */
+/** Counts of instants or arrows of a track; its pieces come from left to right: the more there are, the higher, each doubling two rows. */
 export class CountPainter {
   private readonly strip: Strip;
   private from = -1;
@@ -113,7 +113,7 @@ export interface Bins {
   readonly high: number;
 }
 
-/** How often durations were how long, in a track whose pieces come from left to right: the more often, the stronger the color. */
+/** How often durations were how long, of a track; its pieces come from left to right: the more often, the stronger the color. */
 export class HeatPainter {
   private readonly strip: Strip;
   private readonly bins: Bins;

@@ -1,4 +1,4 @@
-// The legend below the rows: the colors of what is on the screen. Each entry chooses its value in the page's filter.
+// The legend below the rows: the colors of the values on the screen. Each entry chooses its value in the page's filter.
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -52,7 +52,7 @@ function sectionsOf(page: Page, state: State): readonly LegendSection[] {
   return legendOf(pieces, view, status.extent.begin, catalogue, colouring);
 }
 
-/** The sections for what is on the screen, a moment after it has changed. */
+/** The sections for the values on the screen, a moment after it has changed. */
 function useSections(page: Page): readonly LegendSection[] {
   const { store } = page;
   const [sections, set] = useState(() => sectionsOf(page, store.state));
