@@ -47,7 +47,26 @@ pub struct Column {
     pub class: CellClass,
     /// The unit of plain numbers: `switches`.
     pub unit: Option<&'static str>,
+    /// How much it tells.
+    pub rank: ColumnRank,
 }
+
+/// How much a column tells people: the lowest go first where a screen is narrow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ColumnRank {
+    /// It matters only where it is not zero: losses, doubt, numbers of lives.
+    Rest,
+    /// It says more about what other columns tell.
+    Detail,
+    /// It is why the table is there.
+    #[default]
+    Main,
+}
+
+/// The unit of numbers of errors.
+pub const ERRNO: &str = "errno";
+/// The unit of results of system calls, which are numbers of errors if they are negative.
+pub const RESULT: &str = "result";
 
 /// The classes of cells; named as in LAMI 1.0, where that has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -270,7 +289,19 @@ impl Column {
     /// A column.
     #[must_use]
     pub fn new(name: &'static str, title: impl Into<String>, class: CellClass) -> Self {
-        Self { name, title: title.into(), class, unit: None }
+        Self { name, title: title.into(), class, unit: None, rank: ColumnRank::Main }
+    }
+
+    /// The same, as a detail.
+    #[must_use]
+    pub fn detail(self) -> Self {
+        Self { rank: ColumnRank::Detail, ..self }
+    }
+
+    /// The same, as one that matters only where it is not zero.
+    #[must_use]
+    pub fn rest(self) -> Self {
+        Self { rank: ColumnRank::Rest, ..self }
     }
 
     /// A column of plain numbers that count something.

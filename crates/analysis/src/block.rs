@@ -128,10 +128,12 @@ impl BlockAnalysis {
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions { durations: true, ..SupportedOptions::NONE };
         const SENTENCE: &str = "Latencies of requests to block devices";
-        AnalysisDescription::new("block", "Block devices", SENTENCE, OPTIONS).with_examples(
-            "kymo block my-trace\n\
+        AnalysisDescription::new("block", "Block devices", SENTENCE, OPTIONS)
+            .with_examples(
+                "kymo block my-trace\n\
                  kymo block --min 10ms my-trace",
-        )
+            )
+            .with_view(&["per-device", "longest", "distribution"], Self::headline)
     }
 
     /// The question that it answers.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::description::{AnalysisDescription, SupportedOptions};
+use crate::headline::{Headline, HeadlineTables};
 use crate::statistics::shorten;
 use crate::{
     Analysis, AnalysisEvent, AnalysisIdentity, LaneFacts, LaneNotes, Needs, PartShape, Question, Setup, SpoolError,
@@ -38,6 +39,7 @@ impl CountAnalysis {
         const OPTIONS: SupportedOptions = SupportedOptions::NONE;
         const SENTENCE: &str = "Number of events of each class";
         AnalysisDescription::new("count", "Events by class", SENTENCE, OPTIONS)
+            .with_view(&["per-class"], Self::headline)
             // `count(*)` is a function of SQL.
             .with_sql_name("counts")
     }
@@ -57,6 +59,18 @@ impl CountAnalysis {
     pub fn new(setup: &Setup<'_>) -> Self {
         let names = setup.classes.iter().map(|class| Arc::clone(&class.name)).collect();
         Self { names, lanes: setup.lanes.to_vec(), wishes: setup.wishes.clone() }
+    }
+
+    /// How many events there are, and which are most frequent.
+    fn headline(tables: &HeadlineTables<'_>) -> Headline {
+        let mut headline = Headline::default();
+        if let Some(total) = tables.first("total").filter(|total| !total.is_zero("count")) {
+            headline.say(&total, "There are {count} events");
+        }
+        if let Some(class) = tables.most("per-class", "count") {
+            headline.say(&class, "{name} is most frequent: {count}");
+        }
+        headline
     }
 
     fn per_class(&self, state: &CountState, lost: Option<u64>) -> Table {

@@ -55,15 +55,17 @@ impl Cpu {
         const OPTIONS: SupportedOptions =
             SupportedOptions { by: &["cpu", "thread", "process"], ..SupportedOptions::COMMON };
         const SENTENCE: &str = "How long each CPU was busy, and with which threads and processes";
-        AnalysisDescription::new("cpu", "Busy CPUs", SENTENCE, OPTIONS).with_examples(
-            "kymo cpu my-trace\n\
+        AnalysisDescription::new("cpu", "Busy CPUs", SENTENCE, OPTIONS)
+            .with_examples(
+                "kymo cpu my-trace\n\
                  kymo cpu --by process --top 20 my-trace\n\
                  kymo cpu --by thread --comm 'kworker*' --begin 17:46:23 my-trace\n\
                  kymo cpu --period 100ms --csv --table course my-trace\n\
                  kymo cpu --period 'frame : app:vsync' my-trace\n\
                  kymo cpu --period 'call : rpc:begin : rpc:end if id == $begin.id' \\\n\
                  \x20 --period-captures 'call : peer=peer : status=status' my-trace",
-        )
+            )
+            .with_view(&["per-cpu", "per-thread", "course"], Self::headline)
     }
 
     /// The question that it answers.

@@ -42,7 +42,9 @@ pub use read::KEY_FIELDS_MAX;
 use kymo_filter::Filter;
 
 use crate::description::{AnalysisDescription, SupportedOptions};
+use crate::headline::{Headline, HeadlineTables};
 use crate::mapping::{MappingErrors, NamePattern, RoleMapping, Section, ValueSource};
+use crate::pairs::PairsAnalysis;
 use crate::roles::{EventRole, rule};
 use crate::{Needs, Question, Wishes};
 
@@ -135,7 +137,19 @@ impl AnalysisDeclaration {
     /// What people see of all own analyses before they ask; each has a title of its own.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions { by: &["key", "value"], ..SupportedOptions::COMMON };
-        AnalysisDescription::new("own", "", "What a file declares", OPTIONS)
+        AnalysisDescription::new("own", "", "What a file declares", OPTIONS).with_view(&[], Self::headline)
+    }
+
+    /// The first thing to say: of pairs, of states, or of counters.
+    fn headline(tables: &HeadlineTables<'_>) -> Headline {
+        let mut headline = PairsAnalysis::headline(tables);
+        if let Some(state) = tables.most_of_all("states", "total") {
+            headline.say(&state, "{key} was in state {value} longest: {total}");
+        }
+        if let Some(counter) = tables.most_of_all("counters", "max") {
+            headline.say(&counter, "Counter {key} rose highest: to {max}");
+        }
+        headline
     }
 
     /// The question that it answers.

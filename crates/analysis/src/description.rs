@@ -4,6 +4,7 @@
 //! documents show them.
 
 use crate::Wishes;
+use crate::headline::{Headline, HeadlineMaker};
 
 /// Description of an analysis, as help texts and menus show it.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +21,10 @@ pub(crate) struct AnalysisDescription {
     pub(crate) examples: &'static str,
     /// Options that it supports.
     pub(crate) options: SupportedOptions,
+    /// Classes of the tables that people see unasked; none: all.
+    pub(crate) main_tables: &'static [&'static str],
+    /// Makes the headline of its answer.
+    pub(crate) headline: HeadlineMaker,
 }
 
 impl AnalysisDescription {
@@ -30,7 +35,13 @@ impl AnalysisDescription {
         sentence: &'static str,
         options: SupportedOptions,
     ) -> Self {
-        Self { name, sql_name: name, title, sentence, examples: "", options }
+        let headline: HeadlineMaker = |_| Headline::default();
+        Self { name, sql_name: name, title, sentence, examples: "", options, main_tables: &[], headline }
+    }
+
+    /// With the tables that people see unasked, and the headline above them.
+    pub(crate) fn with_view(self, main_tables: &'static [&'static str], headline: HeadlineMaker) -> Self {
+        Self { main_tables, headline, ..self }
     }
 
     pub(crate) fn with_examples(self, examples: &'static str) -> Self {

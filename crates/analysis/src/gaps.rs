@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::description::{AnalysisDescription, SupportedOptions};
+use crate::headline::{Headline, HeadlineTables};
 use crate::ranking::Ranking;
 use crate::windows::Windows;
 use crate::{
@@ -69,6 +70,8 @@ pub struct GapLane {
     inside: (i64, i64),
 }
 
+/// The kind of a gap in which events were lost.
+const LOSS: &str = "loss";
 /// Gaps that are shown by default.
 const LONGEST: usize = 10;
 
@@ -77,10 +80,34 @@ impl Gaps {
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions { threads: false, ..SupportedOptions::COMMON };
         const SENTENCE: &str = "Longest times without events, and how many events were lost in them";
-        AnalysisDescription::new("gaps", "Gaps", SENTENCE, OPTIONS).with_examples(
-            "kymo gaps my-trace\n\
+        AnalysisDescription::new("gaps", "Gaps", SENTENCE, OPTIONS)
+            .with_examples(
+                "kymo gaps my-trace\n\
                  kymo gaps --min 100ms --top all my-trace",
-        )
+            )
+            .with_view(&[], Self::headline)
+    }
+
+    /// The longest time without any event.
+    fn headline(tables: &HeadlineTables<'_>) -> Headline {
+        let mut headline = Headline::default();
+        let Some(gap) = tables.first("gaps") else { return headline };
+        // The gaps of all lanes together come first, if there are any.
+        let of_all = !gap.has("stream");
+        let is_lost = matches!(gap.cell("kind"), Cell::Text(kind) if kind == LOSS);
+        headline.say(
+            &gap,
+            match (of_all, is_lost) {
+                (true, false) => "No event came for {length}, from {begin} on",
+                (true, true) => "No event came for {length}, from {begin} on, and events were lost then",
+                (false, false) => "No event of CPU {cpu} came for {length}, from {begin} on",
+                (false, true) => "No event of CPU {cpu} came for {length}, from {begin} on, and events were lost then",
+            },
+        );
+        if let Some(lane) = tables.most_of_all("gaps", "length").filter(|lane| of_all && lane.has("cpu")) {
+            headline.say(&lane, "CPU {cpu} had none for longest: {length}");
+        }
+        headline
     }
 
     /// The question that it answers.
@@ -229,10 +256,10 @@ impl Analysis for Gaps {
 
     fn finish(&self, state: &GapState) -> Result<Answer, SpoolError> {
         let columns = vec![
-            Column::new("stream", "Stream", CellClass::Text),
+            Column::new("stream", "Stream", CellClass::Text).detail(),
             Column::new("cpu", "CPU", CellClass::Cpu),
             Column::new("begin", "Begin", CellClass::Timestamp),
-            Column::new("end", "End", CellClass::Timestamp),
+            Column::new("end", "End", CellClass::Timestamp).detail(),
             Column::new("length", "Length", CellClass::Duration),
             Column::new("kind", "Kind", CellClass::Text),
         ];
@@ -241,7 +268,7 @@ impl Analysis for Gaps {
         table.span_ns = crate::setup::span_ns(&self.lanes);
         let mut rows = |name: [Cell; 2], gaps: &Ranking<(i64, i64)>, holes: &Windows| {
             for (length, &(begin, end)) in gaps.sorted() {
-                let kind = if holes.touch(begin, end) { "loss" } else { "quiet" };
+                let kind = if holes.touch(begin, end) { LOSS } else { "quiet" };
                 let mut row = name.to_vec();
                 row.extend([Cell::Timestamp(begin), Cell::Timestamp(end), Cell::Duration(Bounded::exact(length))]);
                 row.push(Cell::Text(kind.to_owned()));

@@ -180,10 +180,12 @@ impl Io {
             ..SupportedOptions::COMMON
         };
         const SENTENCE: &str = "Bytes read and written, by thread, file, disk and network interface";
-        AnalysisDescription::new("io", "Input and output", SENTENCE, OPTIONS).with_examples(
-            "kymo io my-trace\n\
+        AnalysisDescription::new("io", "Input and output", SENTENCE, OPTIONS)
+            .with_examples(
+                "kymo io my-trace\n\
                  kymo io --by file --comm nginx my-trace",
-        )
+            )
+            .with_view(&["per-thread", "per-file", "per-disk", "slowest"], Self::headline)
     }
 
     /// The question that it answers.

@@ -120,10 +120,12 @@ impl Irq {
             ..SupportedOptions::COMMON
         };
         const SENTENCE: &str = "Durations of interrupts and softirqs, and how long softirqs waited";
-        AnalysisDescription::new("irq", "Interrupts", SENTENCE, OPTIONS).with_examples(
-            "kymo irq my-trace\n\
+        AnalysisDescription::new("irq", "Interrupts", SENTENCE, OPTIONS)
+            .with_examples(
+                "kymo irq my-trace\n\
                  kymo irq --by soft --cpu 0 my-trace",
-        )
+            )
+            .with_view(&["hard", "soft", "top"], Self::headline)
     }
 
     /// The question that it answers.

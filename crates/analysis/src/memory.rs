@@ -68,11 +68,13 @@ impl MemoryAnalysis {
         const OPTIONS: SupportedOptions =
             SupportedOptions { by: &["thread", "process", "cpu"], durations: false, ..SupportedOptions::COMMON };
         const SENTENCE: &str = "Pages of memory that threads took from the kernel and gave back";
-        AnalysisDescription::new("memory", "Pages of memory", SENTENCE, OPTIONS).with_examples(
-            "kymo memory my-trace\n\
+        AnalysisDescription::new("memory", "Pages of memory", SENTENCE, OPTIONS)
+            .with_examples(
+                "kymo memory my-trace\n\
                  kymo memory --by process --top 20 my-trace\n\
                  kymo memory --period 100ms --csv --table course my-trace",
-        )
+            )
+            .with_view(&["total", "per-thread", "course"], Self::headline)
     }
 
     /// The question that it answers.

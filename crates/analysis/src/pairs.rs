@@ -235,6 +235,7 @@ impl PairsAnalysis {
         const OPTIONS: SupportedOptions = SupportedOptions { by: &["key"], names: true, ..SupportedOptions::COMMON };
         const SENTENCE: &str = "Latency between a start event and its matching end event";
         AnalysisDescription::new("pairs", "Pairs of events", SENTENCE, OPTIONS)
+            .with_view(&["total", "per-group", "longest"], Self::headline)
     }
 
     /// The question that it answers.

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::count::{at_least, lost_of};
 use crate::description::{AnalysisDescription, SupportedOptions};
+use crate::headline::{Headline, HeadlineTables};
 use crate::statistics::saturated;
 use crate::{
     Analysis, AnalysisEvent, AnalysisIdentity, LaneFacts, LaneNotes, Needs, PartShape, Question, Setup, SpoolError,
@@ -68,10 +69,12 @@ impl Rates {
         const OPTIONS: SupportedOptions =
             SupportedOptions { by: &["class", "name", "cpu", "stream"], cpus: true, ..SupportedOptions::NONE };
         const SENTENCE: &str = "Number of events in each period of time";
-        AnalysisDescription::new("rates", "Events over time", SENTENCE, OPTIONS).with_examples(
-            "kymo rates my-trace\n\
+        AnalysisDescription::new("rates", "Events over time", SENTENCE, OPTIONS)
+            .with_examples(
+                "kymo rates my-trace\n\
                  kymo rates --period 10ms --by cpu my-trace",
-        )
+            )
+            .with_view(&[], Self::headline)
     }
 
     /// The question that it answers.
@@ -109,6 +112,21 @@ impl Rates {
             periods: CoursePeriods::new(setup),
             wishes: setup.wishes.clone(),
         }
+    }
+
+    /// The most frequent event, or the CPU with most events.
+    fn headline(tables: &HeadlineTables<'_>) -> Headline {
+        let mut headline = Headline::default();
+        let Some(most) = tables.most("rates", "count") else { return headline };
+        let is_named = most.has("name");
+        headline.say(
+            &most,
+            match is_named {
+                true => "Event {name} is most frequent: {count} times, and {max+} in its busiest period",
+                false => "The busiest series has {count} events, and {max+} in its busiest period",
+            },
+        );
+        headline
     }
 
     /// The lane, if lanes are told apart, and the name of a series.
@@ -158,7 +176,7 @@ impl Rates {
     fn rates(&self, course: &Course, series: &[(u64, SeriesSum)]) -> Table {
         let mut columns = self.columns();
         columns.push(Column::of("count", "Count", "events"));
-        columns.push(Column::of("min", "Min", "events in a period"));
+        columns.push(Column::of("min", "Min", "events in a period").detail());
         columns.push(Column::of("avg", "Average", "events in a period"));
         columns.push(Column::of("max", "Max", "events in a period"));
         let mut table = Table::new("rates", "Events in a period", columns);

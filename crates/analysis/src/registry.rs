@@ -19,12 +19,14 @@ use crate::cpu::Cpu;
 use crate::declared::AnalysisDeclaration;
 use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::gaps::Gaps;
+use crate::headline::{Headline, HeadlineMaker, HeadlineTables};
 use crate::io::Io;
 use crate::irq::Irq;
 use crate::memory::MemoryAnalysis;
 use crate::pairs::{PairsAnalysis, PairsQuestion};
 use crate::periods::{PeriodsAnalysis, PeriodsQuestion};
 use crate::rates::Rates;
+use crate::roles::EventRole;
 use crate::sched::Sched;
 use crate::syscalls::Syscalls;
 use crate::whose::WhoseAnalysis;
@@ -75,6 +77,9 @@ pub struct AnalysisEntry {
     pub examples: &'static str,
     /// Options that change its answer.
     pub options: SupportedOptions,
+    /// Classes of the tables that people see unasked, where a screen is small; none: all.
+    pub main_tables: &'static [&'static str],
+    headline: HeadlineMaker,
     /// The question.
     pub kind: AnalysisKind,
 }
@@ -104,6 +109,24 @@ impl AnalysisKind {
         }
     }
 
+    /// The events that it looks for, as people call them; `None`: all.
+    #[must_use]
+    pub fn looked_for(&self) -> Option<String> {
+        let wishes = Wishes::default();
+        let Question { needs, essential, mapping, .. } = self.question(&wishes);
+        match self {
+            Self::Periods(_) => return Some("events that begin and end the periods of `--period`".to_owned()),
+            Self::Own(_) => return Some("the events that its file names".to_owned()),
+            Self::Pairs(_) if mapping.is_some() => return Some("the events of `--start` and `--stop`".to_owned()),
+            _ => {}
+        }
+        let of_needs = needs.roles.iter().map(|(role, _)| *role);
+        let roles: Vec<EventRole> = if essential.is_empty() { of_needs.collect() } else { essential.to_vec() };
+        let names: Vec<String> = roles.iter().map(|role| format!("`{}`", role.name())).collect();
+        let kind = if names.len() == 1 { "role" } else { "roles" };
+        (!needs.all && !names.is_empty()).then(|| format!("events with the {kind} {}", names.join(", ")))
+    }
+
     /// The tables of its answer, without rows.
     #[must_use]
     #[expect(clippy::missing_panics_doc, reason = "an analysis that has read nothing has put no rows aside")]
@@ -117,9 +140,17 @@ impl AnalysisKind {
 
 impl AnalysisEntry {
     fn new(description: AnalysisDescription, kind: AnalysisKind) -> Self {
-        let AnalysisDescription { name, sql_name, title, sentence, examples, options } = description;
+        let AnalysisDescription { name, sql_name, title, sentence, examples, options, main_tables, headline } =
+            description;
         let [name, sql_name, title, sentence] = [name, sql_name, title, sentence].map(Cow::Borrowed);
-        Self { name, sql_name, title, sentence, examples, options, kind }
+        Self { name, sql_name, title, sentence, examples, options, main_tables, headline, kind }
+    }
+
+    /// What stands out in its answer, in a sentence or two; empty where it found nothing. `is_lossy`: events may be
+    /// missing.
+    #[must_use]
+    pub fn headline(&self, answer: &Answer, is_lossy: bool) -> Headline {
+        (self.headline)(&HeadlineTables::new(answer, is_lossy))
     }
 
     /// The entry of an analysis whose question wishes alone make.

@@ -85,11 +85,13 @@ impl Sched {
             ..SupportedOptions::COMMON
         };
         const SENTENCE: &str = "Scheduling latency of threads, how long they ran, and what blocked them";
-        AnalysisDescription::new("sched", "Scheduling", SENTENCE, OPTIONS).with_examples(
-            "kymo sched my-trace\n\
+        AnalysisDescription::new("sched", "Scheduling", SENTENCE, OPTIONS)
+            .with_examples(
+                "kymo sched my-trace\n\
                  kymo sched --by top --min 1ms my-trace\n\
                  kymo sched --by state --comm nginx my-trace",
-        )
+            )
+            .with_view(&["total", "per-thread", "top"], Self::headline)
     }
 
     /// The question that it answers.

@@ -10,10 +10,10 @@ pub fn columns() -> Vec<Column> {
     vec![
         Column::of("count", "Count", "intervals"),
         Column::new("total", "Total", CellClass::Duration),
-        Column::new("min", "Min", CellClass::Duration),
+        Column::new("min", "Min", CellClass::Duration).detail(),
         Column::new("avg", "Average", CellClass::Duration),
         Column::new("max", "Max", CellClass::Duration),
-        Column::new("stdev", "Deviation", CellClass::Duration),
+        Column::new("stdev", "Deviation", CellClass::Duration).detail(),
     ]
 }
 
@@ -21,7 +21,8 @@ pub fn columns() -> Vec<Column> {
 #[must_use]
 pub fn percentile_columns() -> Vec<Column> {
     let column = |(name, title)| Column::new(name, title, CellClass::Duration);
-    [("p50", "50 %"), ("p90", "90 %"), ("p99", "99 %"), ("p999", "99.9 %")].map(column).to_vec()
+    let [median, p90, p99, p999] = [("p50", "50 %"), ("p90", "90 %"), ("p99", "99 %"), ("p999", "99.9 %")].map(column);
+    vec![median.detail(), p90.detail(), p99, p999.detail()]
 }
 
 /// The statistics of these durations.

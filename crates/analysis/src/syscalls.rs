@@ -81,11 +81,13 @@ impl Syscalls {
             ..SupportedOptions::COMMON
         };
         const SENTENCE: &str = "Durations and errors of system calls";
-        AnalysisDescription::new("syscalls", "System calls", SENTENCE, OPTIONS).with_examples(
-            "kymo syscalls my-trace\n\
+        AnalysisDescription::new("syscalls", "System calls", SENTENCE, OPTIONS)
+            .with_examples(
+                "kymo syscalls my-trace\n\
                  kymo syscalls --comm nginx --min 1ms my-trace\n\
                  kymo syscalls --json my-trace | jq '.tables[0].rows'",
-        )
+            )
+            .with_view(&["per-syscall", "errors", "slowest"], Self::headline)
     }
 
     /// The question that it answers.

@@ -137,11 +137,13 @@ impl WhoseAnalysis {
             ..SupportedOptions::COMMON
         };
         const SENTENCE: &str = "Number of events of each thread, process, application and CPU";
-        AnalysisDescription::new("threads", "Events by thread", SENTENCE, OPTIONS).with_examples(
-            "kymo threads my-trace\n\
+        AnalysisDescription::new("threads", "Events by thread", SENTENCE, OPTIONS)
+            .with_examples(
+                "kymo threads my-trace\n\
                  kymo threads --by application --top 20 my-trace\n\
                  kymo threads --begin 17:46:23 --end 17:46:24 --csv my-trace",
-        )
+            )
+            .with_view(&["per-thread", "per-application"], Self::headline)
     }
 
     /// The question that it answers.

@@ -13,7 +13,7 @@ use kymo_session::{
 };
 
 use crate::CommandOutcome;
-use crate::answer::{Manner, show};
+use crate::answer::{AnswerView, Manner, show};
 use crate::arguments::{AnalysisArguments, Command, PairsArguments, PeriodsArguments, SpanArguments};
 use crate::progress::watched;
 use crate::select::understood;
@@ -94,13 +94,36 @@ fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) ->
         Ok((answer, report)) => {
             let SpanArguments { clock_gmt, clock_seconds, .. } = *span;
             let manner = Manner { face, clock_gmt, clock_seconds, strict: arguments.common.strict };
-            show(session, &analysis.kind.tables(), &answer, &report, manner)
+            let view = AnswerView {
+                headline: analysis.headline(&answer, is_lossy(&report)),
+                nothing: nothing(analysis),
+                // Words that select tables select them all.
+                main_tables: if options.wishes.by.is_empty() { analysis.main_tables } else { &[] },
+                rows: options.wishes.top,
+            };
+            show(session, &analysis.kind.tables(), &answer, &report, &view, manner)
         }
         Err(AnalysisRefusal::Question(message)) => Err(StopReason::Usage(message)),
         Err(AnalysisRefusal::Traces(message)) => {
             message!("error: {message}");
             Ok(CommandOutcome::Incomplete)
         }
+    }
+}
+
+/// Whether events may be missing in an answer.
+pub(crate) fn is_lossy(report: &Report) -> bool {
+    report.has_losses() || !report.is_complete()
+}
+
+/// What was looked for where nothing was found, in sentences.
+fn nothing(analysis: &Analysis) -> String {
+    match analysis.kind.looked_for() {
+        Some(events) => format!(
+            "Nothing was found. Looked for: {events}, within the chosen time and options. `kymo roles` shows which events \
+             have roles, and `kymo count` which events there are."
+        ),
+        None => "Nothing was found. Looked for: all events within the chosen time and options.".to_owned(),
     }
 }
 
@@ -165,7 +188,7 @@ fn pairs(arguments: &PairsArguments) -> Result<Analysis, StopReason> {
             PairsProblem::Expression(text, problems) => problems.iter().map(|problem| problem.render(&text)).collect(),
         })
     })?;
-    Ok(Analysis { kind: AnalysisKind::Pairs(question), ..known("pairs") })
+    Ok(known("pairs", AnalysisKind::Pairs(question)))
 }
 
 /// Which sums of periods.
@@ -176,12 +199,14 @@ fn periods(arguments: &PeriodsArguments) -> Analysis {
         group_by: arguments.group_by.clone(),
         order: arguments.order_by.into(),
     };
-    Analysis { kind: AnalysisKind::Periods(question), ..known("periods") }
+    known("periods", AnalysisKind::Periods(question))
 }
 
 /// The analysis of a command that has arguments of its own.
-fn known(name: &str) -> Analysis {
-    find(name).expect("the registry has the analyses that are commands").clone()
+fn known(name: &str, kind: AnalysisKind) -> Analysis {
+    let mut analysis = find(name).expect("the registry has the analyses that are commands").clone();
+    analysis.kind = kind;
+    analysis
 }
 
 /// The names that people may use.

@@ -1,21 +1,25 @@
 //! `kymo count`
 
 use std::collections::HashMap;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
-use kymo_session::{Bounded, Cell, CellClass, ClassCount, Column, CountOptions, Counts, Progress, Session, Zone};
+use kymo_session::{
+    Bounded, Cell, CellClass, ClassCount, Column, CountOptions, Counts, Plot, Progress, Session, Table, Zone,
+};
 use serde_json::json;
 
 use crate::CommandOutcome;
-use crate::arguments::{By, CountArguments};
+use crate::analyses::TOP;
+use crate::answer::InstantFormat;
+use crate::answer::screen::{Screen, ScreenTone};
+use crate::answer::table::{self, TableLook};
+use crate::answer::words::{CellDetail, CellFormatter, escaped};
+use crate::arguments::{By, Color, CountArguments};
 use crate::message::plain_output;
 use crate::progress::watched;
 use crate::select::selection;
 use crate::show::{self, bytes, grouped};
 use crate::stop::StopReason;
-
-/// Characters of the longest bar.
-const BAR: usize = 30;
 
 /// Shows how often each class occurs.
 pub(crate) fn run(session: &Session, arguments: &CountArguments) -> Result<CommandOutcome, StopReason> {
@@ -23,29 +27,36 @@ pub(crate) fn run(session: &Session, arguments: &CountArguments) -> Result<Comma
     let selection = selection(session, &arguments.event, arguments.filter.as_deref(), Zone::Local)?;
     let options = CountOptions { selection, sizes: arguments.sizes };
     let counts = watched(&progress, || session.count(&options, &progress)).map_err(io::Error::other)?;
-    let mut out = plain_output();
-    let text = text(&counts, arguments, io::stdout().is_terminal())?;
-    out.write_all(text.as_bytes())?;
+    let screen = Screen::of_output(Color::Auto, arguments.wide);
+    let text = text(&counts, arguments, screen)?;
+    match screen.width {
+        // It has its colors, and no controls but these.
+        Some(_) if !arguments.json => io::stdout().write_all(text.as_bytes())?,
+        _ => plain_output().write_all(text.as_bytes())?,
+    }
     Ok(show::report(&counts.report, arguments.common.strict))
 }
 
-/// Counts as the arguments want them. A pipe gets rows that are easy to cut apart, without bars.
-pub(crate) fn text(counts: &Counts, arguments: &CountArguments, bars: bool) -> io::Result<String> {
+/// Counts as the arguments want them. A pipe gets rows that are easy to cut apart, a terminal those that fit.
+pub(crate) fn text(counts: &Counts, arguments: &CountArguments, screen: Screen) -> io::Result<String> {
     let table = CountTable::new(counts, &arguments.by);
     let mut text = Vec::new();
     if arguments.json {
         writeln!(text, "{}", table.as_json())?;
+    } else if screen.width.is_some() {
+        let top = arguments.top.map_or(Some(TOP), |top| top.0);
+        table.show_on_terminal(screen, top, &mut text)?;
     } else {
-        table.show(bars, &mut text)?;
+        table.show(&mut text)?;
     }
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Counts as a table of an answer, and as they are shown.
-pub(crate) fn as_table(counts: &Counts, by: &[By]) -> (kymo_session::Table, String) {
+pub(crate) fn as_table(counts: &Counts, by: &[By]) -> (Table, String) {
     let table = CountTable::new(counts, by);
     let mut text = Vec::new();
-    table.show(false, &mut text).expect("memory takes all bytes");
+    table.show(&mut text).expect("memory takes all bytes");
     (table.as_answer(), String::from_utf8_lossy(&text).into_owned())
 }
 
@@ -83,8 +94,7 @@ impl<'a> CountTable<'a> {
         Self { counts, by, groups, span }
     }
 
-    fn show(&self, bars: bool, out: &mut impl Write) -> io::Result<()> {
-        let most = self.groups.iter().map(|group| group.events).max().unwrap_or(0).max(1);
+    fn show(&self, out: &mut impl Write) -> io::Result<()> {
         let numbers = |group: &LabelGroup<'_>| self.numbers(group.events, group.bits);
         let mut rows: Vec<Vec<String>> = vec![self.titles()];
         rows.extend(self.groups.iter().map(|group| [numbers(group), self.labels(group)].concat()));
@@ -94,19 +104,95 @@ impl<'a> CountTable<'a> {
             |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
         let widths: Vec<usize> = (0..rows[0].len()).map(|column| width(column).unwrap_or(0)).collect();
         let first_label = rows[0].len() - self.by.len();
-        for (number, row) in rows.iter().enumerate() {
+        for row in &rows {
             let mut line = String::new();
             for (column, cell) in row.iter().enumerate() {
-                if column == first_label && bars {
-                    let group = number.checked_sub(1).and_then(|group| self.groups.get(group));
-                    line += &bar(group.map_or(0, |group| group.events), most);
-                }
                 let width = widths[column];
                 line += &if column < first_label { format!("{cell:>width$}  ") } else { format!("{cell:<width$}  ") };
             }
             writeln!(out, "{}", line.trim_end())?;
         }
         self.rest(out)
+    }
+
+    /// The headline, and the greatest groups as wide as the terminal.
+    fn show_on_terminal(&self, screen: Screen, top: Option<usize>, out: &mut impl Write) -> io::Result<()> {
+        let words =
+            CellFormatter { times: InstantFormat::default(), unicode: screen.unicode, detail: CellDetail::Telling };
+        for line in screen.wrapped(&self.headline()) {
+            writeln!(out, "{}", screen.toned(ScreenTone::Title, &line))?;
+        }
+        let table = self.for_terminal();
+        if !table.rows.is_empty() {
+            writeln!(out)?;
+            let look = TableLook { rows: top, ..TableLook::WHOLE };
+            table::rows(&table, &words, screen, look, out)?;
+        }
+        let mut rest = Vec::new();
+        self.rest(&mut rest)?;
+        for line in String::from_utf8_lossy(&rest).lines().flat_map(|line| screen.wrapped(line)) {
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    }
+
+    /// How many events there are, and which are most frequent.
+    fn headline(&self) -> String {
+        let Some(most) = self.groups.first() else {
+            return "Nothing was found. Looked for: all events within the chosen names and filter.".to_owned();
+        };
+        let rate =
+            self.per_second(self.counts.total).map(|rate| format!(", {} per second", grouped(rate.round() as u64)));
+        let lost = &self.counts.report;
+        let at_least = if lost.has_losses() || !lost.is_complete() { "At least " } else { "" };
+        let all = show::counted(self.counts.total, "event");
+        let name = escaped(&self.labels(most).join(", ")).into_owned();
+        let share = self.share(most.events, self.counts.total);
+        match self.groups.len() {
+            1 => format!("{at_least}{all}{}, all of {name}.", rate.unwrap_or_default()),
+            _ => format!("{at_least}{all}{}. {name} is most frequent: {share}.", rate.unwrap_or_default()),
+        }
+    }
+
+    /// The groups by name, with their shares.
+    fn for_terminal(&self) -> Table {
+        let label = |by: &By| match by {
+            By::Trace => Column::new("trace", "Trace", CellClass::Text),
+            By::Stream => Column::new("stream", "Stream", CellClass::Text),
+            By::Class => Column::new("class", "Event", CellClass::Text),
+        };
+        let mut columns: Vec<Column> = self.by.iter().map(label).collect();
+        let value = columns.len();
+        columns.push(Column::of("events", "Events", "events"));
+        columns.push(Column::new("share", "Share", CellClass::Ratio));
+        columns.push(Column::of("events_per_second", "Per second", "events/s").detail());
+        if self.counts.sizes.is_some() {
+            columns.push(Column::new("size", "Size", CellClass::Size));
+            columns.push(Column::new("size_share", "Of all bytes", CellClass::Ratio));
+            columns.push(Column::new("event_size", "Per event", CellClass::Size).detail());
+        }
+        let mut table = Table { plot: Some(Plot::Bars { value }), ..Table::new("count", "Events", columns) };
+        let ratio = |part: u64, all: u64| Cell::Ratio(Bounded::exact(part as f64 / all.max(1) as f64));
+        let row = |group: &LabelGroup<'_>| {
+            let mut row: Vec<Cell> = self.labels(group).into_iter().map(Cell::Text).collect();
+            row.push(Cell::Count(Bounded::exact(group.events)));
+            row.push(ratio(group.events, self.counts.total));
+            let rate = self.per_second(group.events).map(|rate| Cell::Count(Bounded::exact(rate.round() as u64)));
+            row.push(rate.unwrap_or(Cell::Empty));
+            if let Some(sizes) = self.counts.sizes {
+                let bytes = group.bits.div_ceil(8);
+                row.push(Cell::Size(Bounded::exact(bytes)));
+                row.push(ratio(group.bits, sizes.records_bits));
+                row.push(Cell::Size(Bounded::exact(bytes / group.events.max(1))));
+            }
+            row
+        };
+        table.rows = self.groups.iter().map(row).collect();
+        table
+    }
+
+    fn share(&self, part: u64, all: u64) -> String {
+        format!("{:.1}%", part as f64 * 100.0 / all.max(1) as f64)
     }
 
     /// Where bits are that are in no event, so that the sizes add up to those of the files.
@@ -130,7 +216,7 @@ impl<'a> CountTable<'a> {
     }
 
     fn numbers(&self, events: u64, bits: u64) -> Vec<String> {
-        let share = |part: u64, all: u64| format!("{:.1}%", part as f64 * 100.0 / all.max(1) as f64);
+        let share = |part: u64, all: u64| self.share(part, all);
         let rate = self.per_second(events).map_or("-".to_owned(), |rate| grouped(rate.round() as u64));
         let mut cells = vec![grouped(events), share(events, self.counts.total), rate];
         if let Some(sizes) = self.counts.sizes {
@@ -154,7 +240,7 @@ impl<'a> CountTable<'a> {
     }
 
     /// With the names of `as_json`.
-    fn as_answer(&self) -> kymo_session::Table {
+    fn as_answer(&self) -> Table {
         let mut columns = Vec::new();
         for by in &self.by {
             match by {
@@ -171,7 +257,7 @@ impl<'a> CountTable<'a> {
         if self.counts.sizes.is_some() {
             columns.push(Column::of("size_bits", "Size", "bits"));
         }
-        let mut table = kymo_session::Table::new("count", "Events", columns);
+        let mut table = Table::new("count", "Events", columns);
         table.span_ns = self.counts.span_ns;
         table.rows = self.groups.iter().map(|group| self.cells(group)).collect();
         table
@@ -255,10 +341,4 @@ fn group<'a>(classes: &'a [ClassCount], by: &[By]) -> Vec<LabelGroup<'a>> {
         other.events.cmp(&one.events).then_with(|| key(one).cmp(&key(other)))
     });
     groups
-}
-
-/// A bar and the space after it, as long for every group; nothing is as long too.
-fn bar(events: u64, most: u64) -> String {
-    let filled = (events as f64 / most as f64 * BAR as f64).round() as usize;
-    format!("{:<BAR$}  ", "█".repeat(filled))
 }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use kymo_session::{CountOptions, Follow, OpenFailure, PrintFormat, Printed, Progress, Report, Window, Zone};
 
-use crate::arguments::{CountArguments, PrintArguments};
+use crate::answer::screen::Screen;
+use crate::arguments::{Color, CountArguments, PrintArguments};
 use crate::select::selection;
 use crate::stop::StopReason;
 use crate::{ClockOffsets, CommandOutcome, count, print, show};
@@ -121,6 +122,7 @@ pub(crate) fn count(arguments: &CountArguments) -> Result<CommandOutcome, StopRe
     let mut follow = Follow::new(arguments.common.traces.clone(), options);
     let progress = Progress::default();
     let mut out = io::stdout().lock();
+    let screen = Screen::of_output(Color::Auto, arguments.wide);
     let is_terminal = out.is_terminal() && !arguments.json;
     let (mut shown, mut lines, mut outcome) = (None::<Instant>, 0, CommandOutcome::Complete);
     let mut is_whole = true;
@@ -133,7 +135,7 @@ pub(crate) fn count(arguments: &CountArguments) -> Result<CommandOutcome, StopRe
         let selection = selection(&window.session, &arguments.event, arguments.filter.as_deref(), Zone::Local)?;
         let options = CountOptions { selection, sizes: arguments.sizes };
         let counts = window.session.count(&options, &progress).map_err(io::Error::other)?;
-        let mut text = count::text(&counts, arguments, is_terminal)?;
+        let mut text = count::text(&counts, arguments, screen)?;
         if !arguments.json {
             text += &match window.end_ns {
                 Some(end) => format!("exact up to {}; later counts are provisional\n", instant(end)),

@@ -4,10 +4,14 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use kymo_session::{Info, Progress, Session, TraceInfo, json};
+use kymo_session::{Bounded, Cell, CellClass, Column, Info, Plot, Progress, Session, Table, TraceInfo, json};
 
 use crate::CommandOutcome;
-use crate::arguments::InfoArguments;
+use crate::answer::InstantFormat;
+use crate::answer::screen::Screen;
+use crate::answer::table::{self, TableLook};
+use crate::answer::words::{CellDetail, CellFormatter};
+use crate::arguments::{Color, InfoArguments};
 use crate::message::plain_output;
 use crate::progress::watched;
 use crate::show::{self, bytes, counted, duration, grouped, sparkline};
@@ -32,12 +36,13 @@ pub(crate) fn run(session: &Session, arguments: &InfoArguments) -> io::Result<Co
     if arguments.json {
         writeln!(out, "{}", json::info(&info))?;
     } else {
-        screen(&info, &arguments.common.traces, &mut out)?;
+        let terminal = Screen::of_output(Color::Never, false);
+        screen(&info, &arguments.common.traces, terminal, &mut out)?;
     }
     Ok(show::report(&info.report, arguments.common.strict))
 }
 
-pub(crate) fn screen(info: &Info, paths: &[PathBuf], out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn screen(info: &Info, paths: &[PathBuf], terminal: Screen, out: &mut impl Write) -> io::Result<()> {
     if info.traces.len() <= TRACES_MAX {
         info.traces.iter().try_for_each(|trace| describe(trace, out))?;
     } else {
@@ -62,7 +67,7 @@ pub(crate) fn screen(info: &Info, paths: &[PathBuf], out: &mut impl Write) -> io
         None => {}
     }
     writeln!(out, "  losses    {}", show::losses(&info.report).unwrap_or_else(|| "none reported".to_owned()))?;
-    classes(info, out)?;
+    classes(info, terminal, out)?;
     next(info, paths, out)
 }
 
@@ -211,12 +216,16 @@ fn quoted(word: &str) -> String {
     if word.bytes().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
-fn classes(info: &Info, out: &mut impl Write) -> io::Result<()> {
+fn classes(info: &Info, terminal: Screen, out: &mut impl Write) -> io::Result<()> {
     if info.busiest.is_empty() {
         return Ok(());
     }
     let sampled = if info.events.is_exact { "" } else { "  (estimated from a few packets)" };
     writeln!(out, "  busiest event classes{sampled}")?;
+    if let Some(width) = terminal.width {
+        let fitted = Screen { width: Some(width.saturating_sub(INDENT)), ..terminal };
+        return fitted_classes(&info.busiest, fitted, out);
+    }
     for (name, share) in info.busiest.iter().take(CLASSES_MAX) {
         let bar = "█".repeat((share * 30.0).round() as usize);
         writeln!(out, "    {:>5.1}%  {bar:<30}  {name}", share * 100.0)?;
@@ -227,9 +236,48 @@ fn classes(info: &Info, out: &mut impl Write) -> io::Result<()> {
     }
 }
 
+/// Columns before the table of classes.
+const INDENT: usize = 4;
+
+/// The classes as a table that fits.
+fn fitted_classes(busiest: &[(String, f64)], screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    let columns = vec![Column::new("class", "Event", CellClass::Text), Column::new("share", "Share", CellClass::Ratio)];
+    let mut table = Table { plot: Some(Plot::Bars { value: 1 }), ..Table::new("classes", "", columns) };
+    let row = |(name, share): &(String, f64)| vec![Cell::Text(name.clone()), Cell::Ratio(Bounded::exact(*share))];
+    table.rows = busiest.iter().take(CLASSES_MAX).map(row).collect();
+    let words = CellFormatter { times: InstantFormat::default(), unicode: screen.unicode, detail: CellDetail::Telling };
+    let mut text = Vec::new();
+    table::rows(&table, &words, screen, TableLook::WHOLE, &mut text)?;
+    for line in String::from_utf8_lossy(&text).lines() {
+        writeln!(out, "{:INDENT$}{line}", "")?;
+    }
+    match busiest.len().checked_sub(CLASSES_MAX) {
+        Some(more) if more > 0 => writeln!(out, "{:INDENT$}... and {more} more (kymo count)", ""),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_shows_classes_as_wide_as_it_is() {
+        let busiest = |name: &str, share| (name.to_owned(), share);
+        let all = [busiest("syscall_entry_clock_nanosleep_time64", 0.625), busiest("exit", 0.375)];
+        let text = |width| {
+            let mut out = Vec::new();
+            let screen = Screen { width: Some(width), colours: false, unicode: true };
+            fitted_classes(&all, screen, &mut out).expect("memory takes all bytes");
+            String::from_utf8(out).expect("it is text")
+        };
+        let wide = "    Event                                 Share\n    \
+                    syscall_entry_clock_nanosleep_time64  62.5%  ██████████████████████████████\n    \
+                    exit                                  37.5%  ██████████████████\n";
+        assert_eq!(text(80), wide);
+        assert!(text(30).lines().all(|line| line.chars().count() <= 34), "{}", text(30));
+        assert!(text(30).contains("62.5%") && text(30).contains('…'), "{}", text(30));
+    }
 
     #[test]
     fn times_are_exact() {

@@ -5,8 +5,8 @@ use std::path::Path;
 use kymo_session::{AnalyseFailure, Analysed, AnalysisOptions, OwnStates, Progress, Session, Zone};
 
 use crate::CommandOutcome;
-use crate::analyses::{AnalysisRefusal, TOP};
-use crate::answer::{Manner, show};
+use crate::analyses::{AnalysisRefusal, TOP, is_lossy};
+use crate::answer::{AnswerView, Manner, show};
 use crate::arguments::StateArguments;
 use crate::progress::watched;
 use crate::stop::StopReason;
@@ -22,7 +22,13 @@ pub(crate) fn run(session: &Session, arguments: &StateArguments) -> Result<Comma
     match asked {
         Ok(found) => {
             let tables = Session::state_tables(question.own.as_ref());
-            show(session, &tables, &found.answer, &found.report, manner(arguments))
+            let view = AnswerView {
+                headline: Session::state_headline(&found.answer, is_lossy(&found.report)),
+                nothing: "Nothing was found. Looked for: CPUs and threads, within the chosen options.".to_owned(),
+                main_tables: &[],
+                rows: question.options.wishes.top,
+            };
+            show(session, &tables, &found.answer, &found.report, &view, manner(arguments))
         }
         Err(failure) => match refusal(session, arguments, failure) {
             AnalysisRefusal::Question(message) => Err(StopReason::Usage(message)),

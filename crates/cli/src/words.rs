@@ -21,7 +21,8 @@ use serde_json::Value;
 
 use crate::analyses::{self, AnalysisRefusal, TOP};
 use crate::answer::screen::Screen;
-use crate::answer::words::CellFormatter;
+use crate::answer::table::TableLook;
+use crate::answer::words::{CellDetail, CellFormatter};
 use crate::answer::{InstantFormat, table};
 use crate::arguments::{Arguments, Command};
 use crate::select::understood;
@@ -94,7 +95,8 @@ impl From<AnalysisRefusal> for CommandError {
 #[must_use]
 pub fn info(info: &Info, paths: &[PathBuf]) -> WordedAnswer {
     let mut text = Vec::new();
-    info::screen(info, paths, &mut text).expect("memory takes all bytes");
+    info::screen(info, paths, Screen { width: None, colours: false, unicode: true }, &mut text)
+        .expect("memory takes all bytes");
     WordedAnswer { text: String::from_utf8_lossy(&text).into_owned(), json: json::info(info).to_string() }
 }
 
@@ -202,10 +204,11 @@ fn shown(tables: &[Table], times_are_unix: bool) -> String {
         let mut top = head(table);
         top.rows = table.rows.iter().take(TOP).cloned().collect();
         top.omitted += (table.rows.len() - top.rows.len()) as u64;
-        let words = CellFormatter { times: times.within(table.span_ns), unicode: true };
+        let times = times.within(table.span_ns);
+        let words = CellFormatter { times, unicode: true, detail: CellDetail::Plain };
         let gap: &[u8] = if number > 0 { b"\n" } else { b"" };
         text.extend_from_slice(gap);
-        table::show(&top, &words, screen, true, &mut text).expect("memory takes all bytes");
+        table::show(&top, &words, screen, TableLook::WHOLE, &mut text).expect("memory takes all bytes");
     }
     String::from_utf8_lossy(&text).into_owned()
 }

@@ -64,8 +64,8 @@ pub use kymo_analysis::mapping::MappingErrors;
 pub use kymo_analysis::pairs::{PairsProblem, PairsQuestion};
 pub use kymo_analysis::periods::{Definitions, Order, PeriodProblem, PeriodsQuestion};
 pub use kymo_analysis::{
-    AnalysisEntry, AnalysisKind, Answer, BINS, Bounded, Cell, CellClass, Column, Plot, SupportedOptions, Table,
-    Unsupported, Wishes, analyses, find_analysis,
+    AnalysisEntry, AnalysisKind, Answer, BINS, Bounded, Cell, CellClass, Column, ColumnRank, ERRNO, Headline,
+    HeadlinePart, Plot, RESULT, SupportedOptions, Table, Unsupported, Wishes, analyses, find_analysis,
 };
 pub use kymo_decode::Compile;
 pub use kymo_decode::text::{Paint, StampOptions, ZoneOffset};

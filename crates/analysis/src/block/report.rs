@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{BlockAnalysis, BlockState, Device, DeviceKey, SECTOR_BYTES};
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
+use crate::headline::{Headline, HeadlineTables};
 use crate::statistics::{cells, columns, distribution, percentile_cells, percentile_columns, shorten};
 use crate::{Histogram, Merge};
 
@@ -43,6 +44,19 @@ impl BlockAnalysis {
         Answer { tables }
     }
 
+    /// The busiest device, and the slowest request.
+    pub(super) fn headline(tables: &HeadlineTables<'_>) -> Headline {
+        let mut headline = Headline::default();
+        if let Some(device) = tables.most("per-device", "bytes") {
+            let sentence = "Disk {device} moved most: {bytes+} in {reads+} reads and {writes+} writes";
+            headline.say(&device, sentence);
+        }
+        if let Some(longest) = tables.most("longest", "latency") {
+            headline.say(&longest, "The slowest request took {latency+}: a {kind} of {device}");
+        }
+        headline
+    }
+
     /// Name of a device for people.
     pub(super) fn disk(&self, state: &BlockState, key: DeviceKey) -> Cell {
         let (host, device) = key;
@@ -62,19 +76,19 @@ impl BlockAnalysis {
             Column::new("device", "Device", CellClass::Disk),
             Column::of("reads", "Reads", "requests"),
             Column::of("writes", "Writes", "requests"),
-            Column::of("sectors", "Sectors", "sectors"),
+            Column::of("sectors", "Sectors", "sectors").detail(),
             Column::new("bytes", "Bytes", CellClass::Size),
             Column::of("errors", "Errors", "requests"),
         ];
         columns_of.extend(columns());
         columns_of.extend(percentile_columns());
-        columns_of.push(Column::of("queue_count", "Queued", "requests"));
+        columns_of.push(Column::of("queue_count", "Queued", "requests").detail());
         let queue = [("queue_total", "Queue total"), ("queue_min", "Queue min"), ("queue_avg", "Queue avg")];
         let queue = queue.into_iter().chain([("queue_max", "Queue max")]);
-        columns_of.extend(queue.map(|(name, title)| Column::new(name, title, CellClass::Duration)));
-        columns_of.push(Column::of("began_before", "Began before", "requests"));
-        columns_of.push(Column::of("never_ended", "Never ended", "requests"));
-        columns_of.push(Column::of("lost_inside", "Lost inside", "requests"));
+        columns_of.extend(queue.map(|(name, title)| Column::new(name, title, CellClass::Duration).detail()));
+        columns_of.push(Column::of("began_before", "Began before", "requests").rest());
+        columns_of.push(Column::of("never_ended", "Never ended", "requests").rest());
+        columns_of.push(Column::of("lost_inside", "Lost inside", "requests").rest());
         let mut table = Table::new("per-device", "Devices", columns_of);
         table.plot = Some(Plot::Bars { value: 4 });
         let mut rows: Vec<(&DeviceKey, &Device)> = devices.iter().collect();
@@ -99,11 +113,11 @@ impl BlockAnalysis {
     fn longest(&self, state: &BlockState) -> Table {
         let columns = vec![
             Column::new("latency", "Latency", CellClass::Duration),
-            Column::new("begin", "Issued", CellClass::Timestamp),
-            Column::new("end", "Done", CellClass::Timestamp),
+            Column::new("begin", "Issued", CellClass::Timestamp).detail(),
+            Column::new("end", "Done", CellClass::Timestamp).detail(),
             Column::new("device", "Device", CellClass::Disk),
-            Column::new("sector", "Sector", CellClass::Number),
-            Column::of("sectors", "Sectors", "sectors"),
+            Column::new("sector", "Sector", CellClass::Number).detail(),
+            Column::of("sectors", "Sectors", "sectors").detail(),
             Column::new("kind", "Kind", CellClass::Text),
         ];
         let mut table = Table::new("longest", "Requests that took longest", columns);

@@ -8,7 +8,7 @@ use crate::{Comm, statistics};
 /// Columns of a thread.
 #[must_use]
 pub fn thread_columns() -> Vec<Column> {
-    vec![Column::new("thread", "Thread", CellClass::Process), Column::of("incarnation", "Life", "lives")]
+    vec![Column::new("thread", "Thread", CellClass::Process), Column::of("incarnation", "Life", "lives").rest()]
 }
 
 /// Cells of a life.

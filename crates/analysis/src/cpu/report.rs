@@ -8,6 +8,7 @@ use super::{Cpu, CpuUsageState};
 use crate::Wishes;
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::count::at_least;
+use crate::headline::{Headline, HeadlineTables};
 use crate::statistics::leave;
 use crate::threads::{ThreadId, ThreadKey};
 use crate::windows::Windows;
@@ -76,6 +77,28 @@ impl Cpu {
         let span_ns = crate::setup::span_ns(&self.lanes);
         tables.iter_mut().for_each(|table| table.span_ns = span_ns);
         Answer { tables }
+    }
+
+    /// The busiest CPU, and the thread that ran longest.
+    pub(super) fn headline(tables: &HeadlineTables<'_>) -> Headline {
+        let mut headline = Headline::default();
+        if let Some(cpu) = tables.most("per-cpu", "share") {
+            let is_alone = tables.rows("per-cpu").len() == 1;
+            headline.say(
+                &cpu,
+                match cpu.is_zero("busy") {
+                    true => "No CPU ran a thread",
+                    false if is_alone => "CPU {cpu} was busy {share} of the time",
+                    false => "CPU {cpu} was busiest: {share} of the time",
+                },
+            );
+        }
+        if let Some(thread) = tables.most("per-thread", "run_time").filter(|thread| !thread.is_zero("run_time")) {
+            headline.say(&thread, "Thread {thread} ran longest: {run_time}, {share} of the time");
+        } else if let Some(process) = tables.most("per-process", "run_time").filter(|row| !row.is_zero("run_time")) {
+            headline.say(&process, "Process {process} ran longest: {run_time}");
+        }
+        headline
     }
 
     fn whole(&self, state: &CpuUsageState) -> CpuTotals {
@@ -177,12 +200,12 @@ impl Cpu {
     fn per_cpu(&self, whole: &CpuTotals) -> Table {
         let columns = vec![
             Column::new("cpu", "CPU", CellClass::Cpu),
-            Column::new("begin", "Begin", CellClass::Timestamp),
-            Column::new("end", "End", CellClass::Timestamp),
+            Column::new("begin", "Begin", CellClass::Timestamp).detail(),
+            Column::new("end", "End", CellClass::Timestamp).detail(),
             Column::new("busy", "Busy", CellClass::Duration),
             Column::new("share", "Share", CellClass::Ratio),
-            Column::new("idle", "Idle", CellClass::Duration),
-            Column::new("unknown", "Unknown", CellClass::Duration),
+            Column::new("idle", "Idle", CellClass::Duration).detail(),
+            Column::new("unknown", "Unknown", CellClass::Duration).rest(),
             Column::of("switches", "Switches", "switches"),
         ];
         let mut table = Table::new("per-cpu", "CPUs", columns);
@@ -220,13 +243,13 @@ impl Cpu {
     fn per_thread(&self, whole: &CpuTotals) -> Table {
         let columns = vec![
             Column::new("thread", "Thread", CellClass::Process),
-            Column::of("incarnation", "Life", "lives"),
+            Column::of("incarnation", "Life", "lives").rest(),
             Column::new("run_time", "Run time", CellClass::Duration),
             Column::new("share", "Share", CellClass::Ratio),
             Column::of("runs", "Runs", "runs"),
-            Column::of("migrations", "Migrations", "migrations"),
-            Column::of("preemptions", "Preemptions", "preemptions"),
-            Column::of("priority", "Priority", "priority"),
+            Column::of("migrations", "Migrations", "migrations").detail(),
+            Column::of("preemptions", "Preemptions", "preemptions").detail(),
+            Column::of("priority", "Priority", "priority").detail(),
         ];
         let mut table = Table::new("per-thread", "Threads", columns);
         table.plot = Some(Plot::Bars { value: 3 });
@@ -254,7 +277,7 @@ impl Cpu {
     fn per_process(&self, whole: &CpuTotals) -> Table {
         let columns = vec![
             Column::new("process", "Process", CellClass::Process),
-            Column::of("threads", "Threads", "threads"),
+            Column::of("threads", "Threads", "threads").detail(),
             Column::new("run_time", "Run time", CellClass::Duration),
             Column::new("share", "Share", CellClass::Ratio),
             Column::of("runs", "Runs", "runs"),

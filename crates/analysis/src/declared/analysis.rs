@@ -149,8 +149,10 @@ impl DeclaredAnalysis {
 
     /// Note on events that an item leaves out, if any.
     pub(super) fn left_out(name: &str, lacking: u64, given_up: u64) -> Option<Table> {
-        let columns =
-            vec![Column::of("without_field", "Without a field", "events"), Column::of("given_up", "Given up", "keys")];
+        let columns = vec![
+            Column::of("without_field", "Without a field", "events").rest(),
+            Column::of("given_up", "Given up", "keys").rest(),
+        ];
         let mut table = Table::new("left-out", format!("{name}: left out"), columns);
         table.rows.push([lacking, given_up].map(|count| Cell::Count(crate::Bounded::exact(count))).to_vec());
         (lacking + given_up > 0).then_some(table)

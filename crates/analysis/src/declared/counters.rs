@@ -161,11 +161,11 @@ impl Counters {
     pub(super) fn tables(&self, name: &str, is_doubtful: bool, periods: &CoursePeriods, wishes: &Wishes) -> [Table; 2] {
         let columns = vec![
             Column::new("key", "Key", CellClass::Mixed),
-            Column::of("changes", "Changes", "changes"),
+            Column::of("changes", "Changes", "changes").detail(),
             Column::of("min", "Min", "units"),
             Column::of("max", "Max", "units"),
             Column::of("last", "Last", "units"),
-            Column::new("in_doubt", "In doubt", CellClass::Flag),
+            Column::new("in_doubt", "In doubt", CellClass::Flag).rest(),
         ];
         let mut table = Table::new("counters", format!("{name}: counters"), columns);
         table.plot = Some(Plot::Bars { value: 3 });

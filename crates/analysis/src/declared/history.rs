@@ -243,8 +243,8 @@ fn table(name: &str) -> Table {
         Column::new("state", "State", CellClass::Mixed),
         Column::new("since", "Since", CellClass::Timestamp),
         Column::new("for", "For", CellClass::Duration),
-        Column::new("until", "Until", CellClass::Timestamp),
-        Column::new("uncertain", "Uncertain", CellClass::Flag),
+        Column::new("until", "Until", CellClass::Timestamp).detail(),
+        Column::new("uncertain", "Uncertain", CellClass::Flag).rest(),
     ];
     Table::new("own-states", format!("{name}: in which state"), columns)
 }
@@ -315,7 +315,7 @@ impl Analysis for History {
             Column::new("what", "What", CellClass::Text),
             Column::new("key", "Key", CellClass::Mixed),
             Column::new("begin", "Begin", CellClass::Timestamp),
-            Column::new("end", "End", CellClass::Timestamp),
+            Column::new("end", "End", CellClass::Timestamp).detail(),
             Column::new("state", "State", CellClass::Mixed),
         ];
         let mut history = Table::new("history", "Which states things were in", columns);

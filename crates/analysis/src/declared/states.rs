@@ -243,9 +243,9 @@ fn columns() -> Vec<Column> {
         Column::new("total", "Total", CellClass::Duration),
         Column::new("share", "Share", CellClass::Ratio),
         Column::of("count", "Count", "times"),
-        Column::new("min", "Min", CellClass::Duration),
+        Column::new("min", "Min", CellClass::Duration).detail(),
         Column::new("max", "Max", CellClass::Duration),
-        Column::of("never_ended", "Never ended", "times"),
-        Column::of("lost_inside", "Lost inside", "times"),
+        Column::of("never_ended", "Never ended", "times").rest(),
+        Column::of("lost_inside", "Lost inside", "times").rest(),
     ]
 }

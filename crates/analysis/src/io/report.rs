@@ -12,9 +12,10 @@ use super::over::SlowUse;
 use super::rows::IoTotals;
 use super::sums::{BytesByKind, IoSums};
 use super::{Io, IoState};
-use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
+use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, RESULT, Table};
 use crate::calls::report::{life_cells, thread_columns};
 use crate::calls::{Bases, LifeNumbering, ThreadLife};
+use crate::headline::{Headline, HeadlineTables};
 use crate::statistics::{cells, columns, distribution, leave, percentile_cells, percentile_columns};
 use crate::threads::ThreadKey;
 use crate::{Histogram, Merge};
@@ -58,6 +59,31 @@ impl Io {
         let span_ns = crate::setup::span_ns(&self.settings.lanes);
         tables.iter_mut().for_each(|table| table.span_ns = span_ns);
         Answer { tables }
+    }
+
+    /// The thread that read and wrote most, and the slowest operation.
+    pub(super) fn headline(tables: &HeadlineTables<'_>) -> Headline {
+        const MOST: [(&str, &str); 4] = [
+            ("per-thread", "Thread {thread} moved most: {read} read, {write} written"),
+            ("per-process", "Process {process} moved most: {read} read, {write} written"),
+            ("per-file", "Most was moved in file {path}: {read} read, {write} written"),
+            ("per-disk", "Disk {device} moved most: {bytes+}"),
+        ];
+        let mut headline = Headline::default();
+        let most = MOST.iter().find_map(|(class, sentence)| Some((tables.leading(class)?, sentence)));
+        if let Some((row, sentence)) = most.filter(|(row, _)| row.is_known()) {
+            headline.say(&row, sentence);
+        }
+        if let Some(slow) = tables.most("slowest", "duration") {
+            headline.say(
+                &slow,
+                match slow.has("path") {
+                    true => "The slowest operation took {duration+}: {syscall} of {thread} in {path}",
+                    false => "The slowest operation took {duration+}: {syscall} of {thread}",
+                },
+            );
+        }
+        headline
     }
 
     /// What fds were when the trace was over.
@@ -207,9 +233,9 @@ impl Io {
     fn per_interface(&self, totals: &IoTotals) -> Table {
         let columns = vec![
             Column::new("interface", "Interface", CellClass::NetworkInterface),
-            Column::of("sent", "Sent", "packets"),
+            Column::of("sent", "Sent", "packets").detail(),
             Column::new("sent_bytes", "Sent bytes", CellClass::Size),
-            Column::of("received", "Received", "packets"),
+            Column::of("received", "Received", "packets").detail(),
             Column::new("received_bytes", "Received bytes", CellClass::Size),
         ];
         let mut table = Table::new("per-interface", "Network interfaces", columns);
@@ -234,7 +260,7 @@ impl Io {
         columns.extend(thread_columns());
         columns.push(Column::new("syscall", "System call", CellClass::Syscall));
         columns.extend(file_columns());
-        columns.extend([Column::of("ret", "Result", "result")]);
+        columns.extend([Column::of("ret", "Result", RESULT)]);
         let mut table = Table::new("slowest", "Slowest operations", columns);
         table.plot = Some(Plot::Bars { value: 1 });
         for (SlowUse { slow, file, .. }, thread) in &found.slow {
@@ -288,18 +314,18 @@ fn sum_columns(has_kinds: bool) -> Vec<Column> {
             ("write_net", "Written: net"),
             ("write_unknown", "Written: other"),
         ];
-        columns.extend(kinds.map(size));
+        columns.extend(kinds.map(size).map(Column::detail));
     }
-    let counts =
-        [("reads", "Reads"), ("writes", "Writes"), ("opens", "Opens"), ("syncs", "Syncs"), ("errors", "Errors")];
-    columns.extend(counts.map(|(name, title)| Column::of(name, title, "operations")));
+    let count = |(name, title)| Column::of(name, title, "operations");
+    columns.extend([("reads", "Reads"), ("writes", "Writes")].map(count));
+    columns.extend([("opens", "Opens"), ("syncs", "Syncs"), ("errors", "Errors")].map(count).map(Column::detail));
     columns
 }
 
 fn file_columns() -> Vec<Column> {
     vec![
         Column::new("path", "File", CellClass::Path),
-        Column::new("fd", "FD", CellClass::Fd),
+        Column::new("fd", "FD", CellClass::Fd).detail(),
         Column::new("process", "Process", CellClass::Process),
     ]
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{FirstEdge, Irq, IrqScope, IrqSource, IrqState, LongIrq, Service};
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
+use crate::headline::{Headline, HeadlineTables};
 use crate::ranking::Ranking;
 use crate::statistics::{self, distribution_of, percentile_cells, percentile_columns};
 use crate::{Histogram, Merge};
@@ -93,6 +94,23 @@ impl Irq {
         Answer { tables }
     }
 
+    /// The interrupt that took most time, and the longest one.
+    pub(super) fn headline(tables: &HeadlineTables<'_>) -> Headline {
+        let mut headline = Headline::default();
+        let of = |class: &str| tables.most(class, "total").filter(|row| !row.is_zero("count"));
+        let most = match (of("hard"), of("soft")) {
+            (Some(hard), Some(soft)) => Some(if soft.exceeds("total", &hard) { soft } else { hard }),
+            (hard, soft) => hard.or(soft),
+        };
+        if let Some(irq) = most {
+            headline.say(&irq, "Most time was spent in {irq}: {total+} in {count+} interrupts");
+        }
+        if let Some(longest) = tables.most("top", "duration") {
+            headline.say(&longest, "The longest interrupt took {duration+}: {irq} on CPU {cpu}");
+        }
+        headline
+    }
+
     fn whole(&self, state: &IrqState) -> IrqTotals {
         let super::IrqLaneState { served, waited, .. } = super::IrqLaneState::new(&self.wishes);
         let mut whole = IrqTotals { all: BTreeMap::new(), per_cpu: BTreeMap::new(), served, waited };
@@ -122,13 +140,13 @@ impl Irq {
         columns.extend(statistics::columns());
         columns.extend(percentile_columns());
         columns.extend([
-            Column::of("began_before", "Began before", "times"),
-            Column::of("never_ended", "Never ended", "times"),
-            Column::of("lost_inside", "In doubt", "times"),
+            Column::of("began_before", "Began before", "times").rest(),
+            Column::of("never_ended", "Never ended", "times").rest(),
+            Column::of("lost_inside", "In doubt", "times").rest(),
         ]);
         let (class, title) = if is_hard { ("hard", "Interrupts") } else { ("soft", "Softirqs") };
         if !is_hard {
-            columns.push(Column::of("raises", "Raises", "times"));
+            columns.push(Column::of("raises", "Raises", "times").detail());
             columns.extend(raise_columns());
         }
         let mut table = Table::new(class, title, columns);
@@ -256,11 +274,11 @@ fn raise_columns() -> Vec<Column> {
     vec![
         Column::of("raise_count", "Served", "times"),
         Column::new("raise_total", "Waiting", CellClass::Duration),
-        Column::new("raise_min", "Min", CellClass::Duration),
-        Column::new("raise_avg", "Average", CellClass::Duration),
+        Column::new("raise_min", "Min", CellClass::Duration).detail(),
+        Column::new("raise_avg", "Average", CellClass::Duration).detail(),
         Column::new("raise_max", "Max", CellClass::Duration),
-        Column::new("raise_stdev", "Deviation", CellClass::Duration),
-        Column::of("raise_never_ended", "Not served", "times"),
+        Column::new("raise_stdev", "Deviation", CellClass::Duration).detail(),
+        Column::of("raise_never_ended", "Not served", "times").rest(),
     ]
 }
 

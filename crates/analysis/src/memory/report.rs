@@ -5,6 +5,7 @@ use super::{MemoryAnalysis, MemoryState, TAKEN};
 use crate::LaneFacts;
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::count::{at_least, lost_of};
+use crate::headline::{Headline, HeadlineRow, HeadlineTables};
 use crate::shares::{self, Amount, AmountShare, ShareProcess, ThreadOwner};
 use crate::statistics::leave;
 
@@ -34,6 +35,22 @@ impl MemoryAnalysis {
         Answer { tables }
     }
 
+    /// How much was taken and given back, and by which thread most.
+    pub(super) fn headline(tables: &HeadlineTables<'_>) -> Headline {
+        let mut headline = Headline::default();
+        let is_named = |row: &HeadlineRow<'_>| row.is_known() && !row.is_idle();
+        let is_nothing = |row: &HeadlineRow<'_>| row.is_zero("allocations") && row.is_zero("frees");
+        if let Some(total) = tables.first("total").filter(|total| !is_nothing(total)) {
+            headline.say(&total, "Of pages, {allocated} were allocated and {freed} freed");
+        }
+        if let Some(thread) = tables.leading("per-thread").filter(is_named) {
+            headline.say(&thread, "Thread {thread} moved most: {allocated} allocated, {freed} freed");
+        } else if let Some(process) = tables.leading("per-process").filter(is_named) {
+            headline.say(&process, "Process {process} moved most: {allocated} allocated, {freed} freed");
+        }
+        headline
+    }
+
     /// Those whose CPUs are asked for.
     fn lanes_asked(&self) -> impl Iterator<Item = &LaneFacts> {
         self.lanes.iter().filter(|lane| self.wishes.wants_lane(lane))
@@ -46,7 +63,7 @@ impl MemoryAnalysis {
 
     fn total(&self, state: &MemoryState) -> Table {
         let mut columns = columns();
-        columns.push(Column::of("lowest", "Lowest", "pages"));
+        columns.push(Column::of("lowest", "Lowest", "pages").detail());
         columns.push(Column::of("highest", "Highest", "pages"));
         let mut table = Table::new("total", "Pages of memory", columns);
         let mut all = Usage::default();
@@ -61,7 +78,10 @@ impl MemoryAnalysis {
         let mut table = Table::new(
             "per-thread",
             "Threads",
-            vec![Column::new("thread", "Thread", CellClass::Process), Column::of("incarnation", "Life", "lives")],
+            vec![
+                Column::new("thread", "Thread", CellClass::Process),
+                Column::of("incarnation", "Life", "lives").rest(),
+            ],
         );
         table.columns.extend(columns());
         table.plot = Some(Plot::Bars { value: 3 });
@@ -90,7 +110,10 @@ impl MemoryAnalysis {
         let mut table = Table::new(
             "per-process",
             "Processes",
-            vec![Column::new("process", "Process", CellClass::Process), Column::of("threads", "Threads", "threads")],
+            vec![
+                Column::new("process", "Process", CellClass::Process),
+                Column::of("threads", "Threads", "threads").detail(),
+            ],
         );
         table.columns.extend(columns());
         table.plot = Some(Plot::Bars { value: 3 });
@@ -211,9 +234,9 @@ impl MemoryTotals {
 /// Columns of [`seen`].
 fn columns() -> Vec<Column> {
     vec![
-        Column::of("allocations", "Allocations", "times"),
+        Column::of("allocations", "Allocations", "times").detail(),
         Column::of("allocated", "Allocated", "pages"),
-        Column::of("frees", "Frees", "times"),
+        Column::of("frees", "Frees", "times").detail(),
         Column::of("freed", "Freed", "pages"),
         Column::of("relative", "Relative", "pages"),
     ]

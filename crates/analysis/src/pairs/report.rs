@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::{OpenPair, PairGroup, PairState, PairsAnalysis};
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
+use crate::headline::{Headline, HeadlineTables};
 use crate::key::Key;
 use crate::statistics::{cells, columns, distribution, percentile_cells, percentile_columns, shorten};
 use crate::{Histogram, Merge};
@@ -33,14 +34,44 @@ impl PairsAnalysis {
         Answer { tables }
     }
 
+    /// How many pairs there are, how long most of them lasted, and the longest.
+    pub(crate) fn headline(tables: &HeadlineTables<'_>) -> Headline {
+        let mut headline = Headline::default();
+        let Some(total) = tables.first("total") else { return headline };
+        if total.is_zero("count") {
+            let is_open = ["never_ended", "lost_inside", "began_before"].iter().any(|class| !total.is_zero(class));
+            if is_open {
+                headline.say(&total, "No pair has both ends: {never_ended} never ended, {began_before} began before");
+            }
+            return headline;
+        }
+        headline.say(
+            &total,
+            match tables.is_lossy() {
+                true => "Of {count} pairs that were seen, 99 % took at most {p99}",
+                false => "Of {count} pairs, 99 % took at most {p99}",
+            },
+        );
+        if let Some(longest) = tables.most("longest", "duration") {
+            headline.say(
+                &longest,
+                match longest.has("group") {
+                    true => "The longest took {duration+}, from {begin} on, in group {group}",
+                    false => "The longest took {duration+}, from {begin} on",
+                },
+            );
+        }
+        headline
+    }
+
     fn total(&self, state: &PairState, durations: &Histogram, still: &HashMap<&Key, PairGroup>) -> Table {
         let mut columns = columns();
         columns.extend(percentile_columns());
-        columns.push(Column::of("never_ended", "Never ended", "pairs"));
-        columns.push(Column::of("lost_inside", "Lost inside", "pairs"));
-        columns.push(Column::of("began_before", "Began before", "pairs"));
-        columns.push(Column::of("without_key", "Without key", "events"));
-        columns.push(Column::of("given_up", "Given up", "pairs"));
+        columns.push(Column::of("never_ended", "Never ended", "pairs").rest());
+        columns.push(Column::of("lost_inside", "Lost inside", "pairs").rest());
+        columns.push(Column::of("began_before", "Began before", "pairs").rest());
+        columns.push(Column::of("without_key", "Without key", "events").rest());
+        columns.push(Column::of("given_up", "Given up", "pairs").rest());
         let sums = &state.sums;
         let groups = || sums.groups.values().chain([&sums.others]).chain(still.values());
         let mut alone = sums.alone;
@@ -64,8 +95,8 @@ impl PairsAnalysis {
         let mut columns_of = vec![Column::new("group", "Group", CellClass::Mixed)];
         columns_of.extend(columns());
         columns_of.extend(percentile_columns());
-        columns_of.push(Column::of("never_ended", "Never ended", "pairs"));
-        columns_of.push(Column::of("lost_inside", "Lost inside", "pairs"));
+        columns_of.push(Column::of("never_ended", "Never ended", "pairs").rest());
+        columns_of.push(Column::of("lost_inside", "Lost inside", "pairs").rest());
         let mut table = Table::new("per-group", "Groups", columns_of);
         table.plot = Some(Plot::Bars { value: 2 });
         let none = PairGroup::default();
@@ -96,7 +127,7 @@ impl PairsAnalysis {
         let columns = vec![
             Column::new("duration", "Duration", CellClass::Duration),
             Column::new("begin", "Begin", CellClass::Timestamp),
-            Column::new("end", "End", CellClass::Timestamp),
+            Column::new("end", "End", CellClass::Timestamp).detail(),
             Column::new("key", "Key", CellClass::Mixed),
             Column::new("group", "Group", CellClass::Mixed),
         ];

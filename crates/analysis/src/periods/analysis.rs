@@ -27,6 +27,7 @@ impl PeriodsAnalysis {
         const OPTIONS: SupportedOptions = SupportedOptions { durations: true, ..SupportedOptions::NONE };
         const SENTENCE: &str = "Durations of periods between events, and of the parts that they consist of";
         AnalysisDescription::new("periods", "Periods", SENTENCE, OPTIONS)
+            .with_view(&["statistics", "per-part", "periods"], Self::headline)
     }
 
     /// The question without definitions: its tables are those of all others.

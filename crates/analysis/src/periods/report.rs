@@ -7,6 +7,7 @@ use super::analysis::PeriodsAnalysis;
 use super::sums::{GroupKey, NamedParts, NamedPeriods, Order, PeriodPart, PeriodView};
 use super::{CAPTURES_MAX, FoundPeriods, PeriodEnd};
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
+use crate::headline::{Headline, HeadlineTables};
 use crate::key::KeyValue;
 use crate::statistics::{cells, columns, distribution_of, percentile_cells, percentile_columns, saturated, shorten};
 use crate::{Histogram, Merge};
@@ -46,6 +47,25 @@ impl PeriodsAnalysis {
         Answer { tables }
     }
 
+    /// How many periods there are, and the longest.
+    pub(super) fn headline(tables: &HeadlineTables<'_>) -> Headline {
+        let mut headline = Headline::default();
+        let Some(longest) = tables.most_of_all("statistics", "max").filter(|row| !row.is_zero("count")) else {
+            return headline;
+        };
+        headline.say(
+            &longest,
+            match tables.rows("statistics").len() {
+                1 if tables.is_lossy() => {
+                    "Of {count} periods that were seen, 99 % took at most {p99}, and the longest {max+}"
+                }
+                1 => "Of {count} periods, 99 % took at most {p99}, and the longest {max}",
+                _ => "The longest period took {max+}: {name}, of which there are {count+}",
+            },
+        );
+        headline
+    }
+
     fn name(&self, definition: usize) -> &str {
         &self.definitions.definitions[definition].name
     }
@@ -78,9 +98,9 @@ impl PeriodsAnalysis {
         let total = all.len() + 1;
         all.extend(columns());
         all.extend(percentile_columns());
-        all.push(Column::of("never_ended", "Never ended", "periods"));
-        all.push(Column::of("lost_inside", "Lost inside", "periods"));
-        all.push(Column::of("ended_nothing", "Ended nothing", "events"));
+        all.push(Column::of("never_ended", "Never ended", "periods").rest());
+        all.push(Column::of("lost_inside", "Lost inside", "periods").rest());
+        all.push(Column::of("ended_nothing", "Ended nothing", "events").rest());
         let mut table = Table::new("statistics", "Periods by name", all);
         table.plot = Some(Plot::Bars { value: total });
         for ((definition, group), sums) in named {
@@ -100,14 +120,14 @@ impl PeriodsAnalysis {
         let mut all = vec![Column::new("part", "Part", CellClass::Text)];
         all.extend(self.group_columns());
         all.push(Column::of("periods", "Periods", "periods"));
-        all.push(Column::of("with", "With it", "periods"));
+        all.push(Column::of("with", "With it", "periods").detail());
         all.push(Column::of("count", "Parts", "periods"));
         let total = all.len();
         all.extend(columns().into_iter().skip(1));
         all.extend(percentile_columns());
         all.extend(share_columns());
-        all.push(Column::of("never_ended", "Never ended", "periods"));
-        all.push(Column::of("lost_inside", "Lost inside", "periods"));
+        all.push(Column::of("never_ended", "Never ended", "periods").rest());
+        all.push(Column::of("lost_inside", "Lost inside", "periods").rest());
         let name = self.sums.parent.map_or("", |parent| self.name(parent));
         let mut table = Table::new("per-part", format!("Time in {name}"), all);
         table.plot = Some(Plot::Bars { value: total });
@@ -139,15 +159,15 @@ impl PeriodsAnalysis {
         let mut all = vec![
             Column::new("duration", "Duration", CellClass::Duration),
             Column::new("begin", "Begin", CellClass::Timestamp),
-            Column::new("end", "End", CellClass::Timestamp),
+            Column::new("end", "End", CellClass::Timestamp).detail(),
         ];
         all.extend(self.capture_columns());
         all.push(Column::new("part", "Part", CellClass::Text));
         let total = all.len() + 1;
         all.extend(columns());
         all.extend(share_columns());
-        all.push(Column::of("never_ended", "Never ended", "periods"));
-        all.push(Column::new("uncertain", "Uncertain", CellClass::Flag));
+        all.push(Column::of("never_ended", "Never ended", "periods").rest());
+        all.push(Column::new("uncertain", "Uncertain", CellClass::Flag).rest());
         let name = self.sums.parent.map_or("", |parent| self.name(parent));
         let mut table = Table::new("per-parent", format!("Each {name}"), all);
         table.plot = Some(Plot::Bars { value: total });
@@ -212,12 +232,12 @@ impl PeriodsAnalysis {
         let mut columns = vec![
             Column::new("duration", "Duration", CellClass::Duration),
             Column::new("begin", "Begin", CellClass::Timestamp),
-            Column::new("end", "End", CellClass::Timestamp),
+            Column::new("end", "End", CellClass::Timestamp).detail(),
             Column::new("name", "Name", CellClass::Text),
-            Column::new("parent", "Within that of", CellClass::Timestamp),
+            Column::new("parent", "Within that of", CellClass::Timestamp).detail(),
         ];
         columns.extend(self.capture_columns());
-        columns.push(Column::new("uncertain", "Uncertain", CellClass::Flag));
+        columns.push(Column::new("uncertain", "Uncertain", CellClass::Flag).rest());
         let title = if self.sums.order == Order::Duration { "The longest periods" } else { "Periods" };
         let mut table = Table::new("periods", title, columns);
         table.plot = Some(Plot::Bars { value: 0 });
@@ -244,11 +264,11 @@ impl PeriodsAnalysis {
         let mut columns = vec![
             Column::new("begin", "Begin", CellClass::Timestamp),
             Column::new("name", "Name", CellClass::Text),
-            Column::new("parent", "Within that of", CellClass::Timestamp),
-            Column::new("parent_end", "Which ended", CellClass::Timestamp),
+            Column::new("parent", "Within that of", CellClass::Timestamp).detail(),
+            Column::new("parent_end", "Which ended", CellClass::Timestamp).detail(),
         ];
         columns.extend(self.capture_columns());
-        columns.push(Column::new("uncertain", "Uncertain", CellClass::Flag));
+        columns.push(Column::new("uncertain", "Uncertain", CellClass::Flag).rest());
         let mut table = Table::new("open", "Never ended", columns);
         let wanted = self.wishes.top.unwrap_or(usize::MAX);
         for (place, period) in view.found.periods.iter().enumerate() {
@@ -325,8 +345,8 @@ fn hierarchy(found: &FoundPeriods) -> Vec<usize> {
 fn share_columns() -> Vec<Column> {
     vec![
         Column::new("share", "Share", CellClass::Ratio),
-        Column::new("covered", "Covered", CellClass::Duration),
-        Column::new("covered_share", "Share covered", CellClass::Ratio),
+        Column::new("covered", "Covered", CellClass::Duration).detail(),
+        Column::new("covered_share", "Share covered", CellClass::Ratio).detail(),
     ]
 }
 

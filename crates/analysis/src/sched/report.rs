@@ -8,6 +8,7 @@ use super::whole::SchedTotals;
 use crate::Histogram;
 use crate::Merge;
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
+use crate::headline::{Headline, HeadlineTables};
 use crate::ranking::Ranking;
 use crate::statistics::{self, distribution_of, percentile_cells, percentile_columns};
 use crate::threads::ThreadId;
@@ -37,6 +38,26 @@ impl Sched {
         tables.extend(self.distributions(&whole, &all));
         tables.iter_mut().for_each(|table| table.span_ns = Some(whole.span));
         Answer { tables }
+    }
+
+    /// The thread that waited longest for a CPU, and how long most waited.
+    pub(super) fn headline(tables: &HeadlineTables<'_>) -> Headline {
+        let mut headline = Headline::default();
+        if let Some(wakeup) = tables.most("top", "latency") {
+            headline.say(&wakeup, "Thread {thread} waited longest for a CPU: {latency+}, from {woken} on");
+        } else if let Some(total) = tables.first("total").filter(|total| total.has("max")) {
+            headline.say(&total, "The longest wait for a CPU took {max+}");
+        }
+        if let Some(total) = tables.first("total").filter(|total| !total.is_zero("count")) {
+            headline.say(
+                &total,
+                match tables.is_lossy() {
+                    true => "Of {count} waits that were seen, 99 % took at most {p99}",
+                    false => "Of {count} waits, 99 % took at most {p99}",
+                },
+            );
+        }
+        headline
     }
 
     /// How many of the longest wakeups are shown.
@@ -92,11 +113,11 @@ impl Sched {
         ];
         columns.extend(thread_columns());
         columns.extend([
-            Column::of("priority", "Priority", "priority"),
-            Column::new("cpu", "CPU", CellClass::Cpu),
-            Column::new("target", "Meant for", CellClass::Cpu),
+            Column::of("priority", "Priority", "priority").detail(),
+            Column::new("cpu", "CPU", CellClass::Cpu).detail(),
+            Column::new("target", "Meant for", CellClass::Cpu).detail(),
             Column::new("waker", "Woken by", CellClass::Process),
-            Column::of("waker_incarnation", "Life", "lives"),
+            Column::of("waker_incarnation", "Life", "lives").rest(),
         ]);
         let mut table = Table::new("top", "Longest wakeups", columns);
         table.plot = Some(Plot::Bars { value: 1 });
@@ -118,9 +139,9 @@ impl Sched {
     fn wakers(&self, whole: &SchedTotals<'_>) -> Table {
         let mut columns = vec![
             Column::new("waker", "Who", CellClass::Process),
-            Column::of("waker_incarnation", "Life", "lives"),
+            Column::of("waker_incarnation", "Life", "lives").rest(),
             Column::new("thread", "Wakes", CellClass::Process),
-            Column::of("incarnation", "Life", "lives"),
+            Column::of("incarnation", "Life", "lives").rest(),
         ];
         columns.extend([
             Column::of("count", "Count", "times"),
@@ -143,9 +164,9 @@ impl Sched {
         let mut columns = thread_columns();
         columns.extend(statistics::columns());
         columns.extend([
-            Column::of("cut", "In doubt", "runs"),
-            Column::of("preemptions", "Preemptions", "preemptions"),
-            Column::of("migrations", "Migrations", "migrations"),
+            Column::of("cut", "In doubt", "runs").rest(),
+            Column::of("preemptions", "Preemptions", "preemptions").detail(),
+            Column::of("migrations", "Migrations", "migrations").detail(),
         ]);
         let mut table = Table::new("runs", "Runs", columns);
         table.plot = Some(Plot::Bars { value: 3 });
@@ -165,6 +186,9 @@ impl Sched {
         let titles = ["Running", "Preempted", "Waiting", "Blocked", "New", "Unknown"];
         let states = STATES.into_iter().zip(titles);
         columns.extend(states.map(|(name, title)| Column::new(name, title, CellClass::Duration)));
+        // Threads are seldom new, or unknown.
+        let seldom = columns.split_off(columns.len() - 2);
+        columns.extend(seldom.into_iter().map(Column::rest));
         let mut table = Table::new("states", "What threads do", columns);
         table.plot = Some(Plot::Bars { value: 2 });
         let (rows, omitted) = self.first(&whole.state.settled.states, &whole.last.states);
@@ -243,7 +267,7 @@ fn total(whole: &SchedTotals<'_>, all: &Histogram) -> Table {
     let mut columns = statistics::columns();
     columns.extend(percentile_columns());
     columns.extend(other_columns());
-    columns.push(Column::of("wrong_cpu", "Wrong CPU", "times"));
+    columns.push(Column::of("wrong_cpu", "Wrong CPU", "times").rest());
     let mut table = Table::new("total", "Wakeup to run, all threads", columns);
     let (settled, last) = (&whole.state.settled, &whole.last);
     let mut row = statistics::cells(all);
@@ -257,10 +281,10 @@ fn total(whole: &SchedTotals<'_>, all: &Histogram) -> Table {
 }
 
 fn per_priority(whole: &SchedTotals<'_>) -> Table {
-    let mut columns = vec![Column::of("priority", "Priority", "priority")];
+    let mut columns = vec![Column::of("priority", "Priority", "priority").detail()];
     columns.extend(statistics::columns());
     columns.extend(percentile_columns());
-    columns.push(Column::of("lost_inside", "In doubt", "times"));
+    columns.push(Column::of("lost_inside", "In doubt", "times").rest());
     let mut table = Table::new("per-priority", "Wakeup to run, by priority", columns);
     table.plot = Some(Plot::Bars { value: 2 });
     for (prio, priority) in whole.priorities() {
@@ -274,14 +298,14 @@ fn per_priority(whole: &SchedTotals<'_>) -> Table {
 }
 
 fn thread_columns() -> Vec<Column> {
-    vec![Column::new("thread", "Thread", CellClass::Process), Column::of("incarnation", "Life", "lives")]
+    vec![Column::new("thread", "Thread", CellClass::Process), Column::of("incarnation", "Life", "lives").rest()]
 }
 
 fn other_columns() -> Vec<Column> {
     vec![
-        Column::of("never_ended", "Never ended", "times"),
-        Column::of("lost_inside", "In doubt", "times"),
-        Column::of("unseen", "Unseen", "times"),
+        Column::of("never_ended", "Never ended", "times").rest(),
+        Column::of("lost_inside", "In doubt", "times").rest(),
+        Column::of("unseen", "Unseen", "times").rest(),
     ]
 }
 

@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::{DOUBT, Entity, EntityKind, FLAGS, NUMBERED, ThreadState, cpu_track, thread_track};
+use crate::headline::{Headline, HeadlineTables};
 use crate::runs::{RunWriter, StateRun};
 use crate::windows::Windows;
 use crate::{Answer, Bounded, Cell, CellClass, Column, Comm, LaneFacts, SpoolError, Table, Wishes};
@@ -58,7 +59,7 @@ pub(super) fn history(runs: &RunWriter, texts: &RunTexts) -> Result<Answer, Spoo
         Column::new("begin", "Begin", CellClass::Timestamp),
         Column::new("end", "End", CellClass::Timestamp),
         Column::new("value", "Value", CellClass::Mixed),
-        Column::new("uncertain", "Uncertain", CellClass::Flag),
+        Column::new("uncertain", "Uncertain", CellClass::Flag).rest(),
     ];
     let mut table = Table::new("history", "What CPUs and threads did", columns);
     let mut all = Vec::new();
@@ -152,6 +153,24 @@ impl InstantStates<'_> {
         Answer { tables }
     }
 
+    /// How many CPUs run a thread, and which thread has run longest; of [`InstantStates::answer`].
+    #[must_use]
+    pub fn headline(answer: &Answer, is_lossy: bool) -> Headline {
+        let tables = HeadlineTables::new(answer, is_lossy);
+        let mut headline = Headline::default();
+        let cpus = tables.rows("cpus");
+        let running = |row: &&Vec<Cell>| row.iter().any(|cell| matches!(cell, Cell::Process { .. }));
+        if !cpus.is_empty() {
+            let running = cpus.iter().filter(running).count();
+            let verb = if running == 1 { "runs" } else { "run" };
+            headline.tell(&format!("{running} of {} CPUs {verb} a thread.", cpus.len()));
+        }
+        if let Some(thread) = tables.first("threads").filter(|thread| thread.has("for")) {
+            headline.say(&thread, "Thread {thread} is {state}, for {for}");
+        }
+        headline
+    }
+
     fn wants_cpu(&self, cpu: u32) -> bool {
         self.wishes.cpus.is_empty() || self.wishes.cpus.contains(&cpu)
     }
@@ -171,8 +190,8 @@ impl InstantStates<'_> {
         let times = [
             Column::new("since", "Since", CellClass::Timestamp),
             Column::new("for", "For", CellClass::Duration),
-            Column::new("until", "Until", CellClass::Timestamp),
-            Column::new("uncertain", "Uncertain", CellClass::Flag),
+            Column::new("until", "Until", CellClass::Timestamp).detail(),
+            Column::new("uncertain", "Uncertain", CellClass::Flag).rest(),
         ];
         host.into_iter().chain(columns).chain(times).collect()
     }
@@ -200,7 +219,7 @@ impl InstantStates<'_> {
             Column::new("thread", "Thread", CellClass::Process),
             Column::new("call", "Call", CellClass::Syscall),
             Column::new("irq", "Interrupt", CellClass::Irq),
-            Column::new("softirq", "Softirq", CellClass::Irq),
+            Column::new("softirq", "Softirq", CellClass::Irq).detail(),
         ]);
         let mut table = Table::new("cpus", "What CPUs do", columns);
         for (&(host, cpu), now) in cpus {

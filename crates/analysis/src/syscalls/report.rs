@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use super::rows::{CallRow, Others, SlowCall};
 use super::totals::{CallNameTotals, SyscallTotals};
 use super::{SyscallState, Syscalls};
-use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
+use crate::answer::{Answer, Bounded, Cell, CellClass, Column, ERRNO, Plot, RESULT, Table};
 use crate::calls::report::{count, figure_cells, figure_columns, life_cells, thread_columns};
 use crate::calls::{Bases, CallId, LifeNumbering, ThreadLife};
+use crate::headline::{Headline, HeadlineTables};
 use crate::statistics::{leave, percentile_cells, percentile_columns};
 use crate::{Bins, Histogram, Merge};
 
@@ -42,6 +43,24 @@ impl Syscalls {
         let span_ns = crate::setup::span_ns(&self.settings.lanes);
         tables.iter_mut().for_each(|table| table.span_ns = span_ns);
         Answer { tables }
+    }
+
+    /// The call that took most time, and the one that failed most, or took longest.
+    pub(super) fn headline(tables: &HeadlineTables<'_>) -> Headline {
+        let mut headline = Headline::default();
+        let of_calls = tables.most("per-syscall", "total").filter(|row| !row.is_zero("count"));
+        let of_threads = tables.most("per-thread", "total").filter(|row| !row.is_zero("count"));
+        if let Some(call) = of_calls {
+            headline.say(&call, "System call {syscall} took most time: {total+} in {count+} calls");
+        } else if let Some(thread) = of_threads {
+            headline.say(&thread, "Thread {thread} spent most time in {syscall}: {total+} in {count+} calls");
+        }
+        if let Some(error) = tables.most("errors", "count") {
+            headline.say(&error, "{syscall} failed most often: {count+} times with {errno}");
+        } else if let Some(slow) = tables.most("slowest", "duration") {
+            headline.say(&slow, "The slowest call took {duration+}: {syscall} of {thread}");
+        }
+        headline
     }
 
     /// Lives that were over before the trace was, and the others.
@@ -141,7 +160,7 @@ impl Syscalls {
     fn errors(&self, found: &SyscallFindings<'_>) -> Table {
         let columns = vec![
             Column::new("syscall", "System call", CellClass::Syscall),
-            Column::of("errno", "Error", "errno"),
+            Column::of("errno", "Error", ERRNO),
             Column::of("count", "Calls", "calls"),
         ];
         let mut table = Table::new("errors", "Errors of system calls", columns);
@@ -164,7 +183,7 @@ impl Syscalls {
         ];
         columns.extend(thread_columns());
         columns.push(Column::new("syscall", "System call", CellClass::Syscall));
-        columns.push(Column::of("ret", "Result", "result"));
+        columns.push(Column::of("ret", "Result", RESULT));
         let mut table = Table::new("slowest", "Slowest system calls", columns);
         table.plot = Some(Plot::Bars { value: 1 });
         for (slow, thread) in &found.slow {
@@ -213,10 +232,10 @@ pub(crate) fn distribution(class: &'static str, title: &str, histogram: &Histogr
 
 fn other_columns() -> [Column; 4] {
     [
-        Column::of("began_before", "Began before", "calls"),
-        Column::of("child_returns", "Child returns", "calls"),
-        Column::of("never_ended", "Never ended", "calls"),
-        Column::of("lost_inside", "Lost inside", "calls"),
+        Column::of("began_before", "Began before", "calls").rest(),
+        Column::of("child_returns", "Child returns", "calls").rest(),
+        Column::of("never_ended", "Never ended", "calls").rest(),
+        Column::of("lost_inside", "Lost inside", "calls").rest(),
     ]
 }
 

@@ -7,6 +7,7 @@ use super::{EventTally, NO_CPU, WhoseAnalysis, WhoseState};
 use crate::LaneFacts;
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::count::{at_least, lost_count, lost_of};
+use crate::headline::{Headline, HeadlineTables};
 use crate::shares::{self, Amount, AmountShare, ShareProcess, ShareThreadRow, ThreadOwner};
 use crate::statistics::leave;
 use crate::threads::{ThreadId, ThreadKey};
@@ -45,6 +46,33 @@ impl WhoseAnalysis {
         Answer { tables }
     }
 
+    /// The thread with most events.
+    pub(super) fn headline(tables: &HeadlineTables<'_>) -> Headline {
+        const MOST: [(&str, &str); 4] = [
+            ("per-thread", "Thread {thread} has most events: {count}"),
+            ("per-process", "Process {process} has most events: {count}"),
+            ("per-application", "Application {application} has most events: {count}"),
+            ("per-cpu", "CPU {cpu} has most events: {count}"),
+        ];
+        let mut headline = Headline::default();
+        if let Some(total) = tables.first("total").filter(|total| !total.is_zero("count")) {
+            headline.say(&total, "There are {count} events");
+        }
+        if let Some((row, sentence)) =
+            MOST.iter().find_map(|(class, sentence)| Some((tables.most(class, "count")?, sentence)))
+        {
+            headline.say(
+                &row,
+                match row.is_known() {
+                    true if row.is_idle() => "Idle CPUs have most events: {count}",
+                    true => sentence,
+                    false => "Most events are of unknown threads: {count}",
+                },
+            );
+        }
+        headline
+    }
+
     fn whole(&self, state: &WhoseState) -> WhoseTotals {
         let shares::ShareTotals { mut threads, mut idle, unknown, .. } = state.shares.whole(&self.lanes, &self.wishes);
         for (&(host, tid), said) in &state.threads {
@@ -69,7 +97,7 @@ impl WhoseAnalysis {
     fn per_thread(&self, whole: &WhoseTotals) -> Table {
         let columns = vec![
             Column::new("thread", "Thread", CellClass::Process),
-            Column::of("incarnation", "Life", "lives"),
+            Column::of("incarnation", "Life", "lives").rest(),
             Column::of("count", "Count", "events"),
         ];
         let mut table = Table::new("per-thread", "Threads", columns);
@@ -94,7 +122,7 @@ impl WhoseAnalysis {
     fn per_process(&self, whole: &WhoseTotals) -> Table {
         let columns = vec![
             Column::new("process", "Process", CellClass::Process),
-            Column::of("threads", "Threads", "threads"),
+            Column::of("threads", "Threads", "threads").detail(),
             Column::of("count", "Count", "events"),
         ];
         let mut table = Table::new("per-process", "Processes", columns);
@@ -125,7 +153,7 @@ impl WhoseAnalysis {
         let columns = vec![
             Column::new("application", "Application", CellClass::Text),
             Column::of("processes", "Processes", "processes"),
-            Column::of("threads", "Threads", "threads"),
+            Column::of("threads", "Threads", "threads").detail(),
             Column::of("count", "Count", "events"),
         ];
         let mut table = Table::new("per-application", "Applications", columns);
@@ -184,7 +212,7 @@ impl WhoseAnalysis {
         let columns = vec![
             Column::of("count", "Count", "events"),
             Column::of("idle", "Of idle CPUs", "events"),
-            Column::of("unknown", "Of unknown threads", "events"),
+            Column::of("unknown", "Of unknown threads", "events").rest(),
             Column::of("lost", "Lost", "events"),
         ];
         let mut table = Table::new("total", "All events", columns);

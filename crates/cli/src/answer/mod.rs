@@ -1,8 +1,8 @@
 //! Answers of analyses on a terminal, as JSON, CSV or LAMI.
 //!
 //! ```text
-//! Answer ──show──┬─ table   aligned words, bars          ┐ people
-//!                ├─ plot    courses over time            ┘
+//! Answer ──show──┬─ terminal   a headline, then tables and plots that fit   ┐ people
+//!                ├─ table      all tables, as wide as they are             ┘
 //!                ├─ json    exact numbers                ┐
 //!                ├─ csv     one table, or all of them    │ programs
 //!                └─ lami    LTTng analyses' own format   ┘
@@ -11,25 +11,31 @@
 //! The analysis decides the rows and their order.
 
 pub(crate) mod csv;
+mod errno;
+mod fit;
+mod headline;
 pub(crate) mod lami;
+mod place;
 mod plot;
 pub(crate) mod screen;
 pub(crate) mod table;
+pub(crate) mod terminal;
 #[cfg(test)]
 mod tests;
 pub(crate) mod words;
 
 use std::io::{self, BufWriter, Write};
 
-use kymo_session::{Answer, Cell, Plot, Report, Session, Table, Zone, json};
+use kymo_session::{Answer, Cell, Report, Session, Table, Zone, json};
 
 use crate::CommandOutcome;
 use crate::arguments::FaceArguments;
 use crate::stop::StopReason;
-use plot::Axes;
 use screen::Screen;
-use words::CellFormatter;
+use table::TableLook;
+pub(crate) use terminal::AnswerView;
 pub(crate) use words::InstantFormat;
+use words::{CellDetail, CellFormatter};
 
 /// How an answer is shown.
 #[derive(Clone, Copy)]
@@ -58,6 +64,7 @@ pub(crate) fn show(
     tables: &Answer,
     answer: &Answer,
     report: &Report,
+    view: &AnswerView<'_>,
     manner: Manner<'_>,
 ) -> Result<CommandOutcome, StopReason> {
     let face = manner.face;
@@ -70,7 +77,8 @@ pub(crate) fn show(
     } else if face.lami {
         lami::write(&chosen, tables, report, &mut out)?;
     } else {
-        for_people(&chosen, &manner.times(session), Screen::of_output(!face.no_color), face, &mut out)?;
+        let screen = Screen::of_output(face.color(), face.wide);
+        for_people(&chosen, view, &manner.times(session), (screen, face), &mut out)?;
     }
     // Standard error comes last.
     out.flush()?;
@@ -91,30 +99,31 @@ fn chosen<'a>(answer: &'a Answer, classes: &[String], one: bool) -> Result<Vec<&
     Ok(all().filter(|table| classes.iter().any(|class| class == "all" || class == table.class)).collect())
 }
 
-/// Tables one under the other; courses as plots on terminals.
+/// The tables that a terminal has room for, or all of them one under the other.
 fn for_people(
     tables: &[&Table],
+    view: &AnswerView<'_>,
     times: &InstantFormat,
-    screen: Screen,
-    face: &FaceArguments,
+    (screen, face): (Screen, &FaceArguments),
     out: &mut impl Write,
 ) -> io::Result<()> {
+    if screen.width.is_some() {
+        return terminal::show(tables, view, times, (screen, face), out);
+    }
     for (number, table) in tables.iter().enumerate() {
         if number > 0 {
             writeln!(out)?;
         }
-        let words = CellFormatter { times: times.within(table.span_ns), unicode: screen.unicode };
-        let is_drawn = match table.plot {
-            Some(Plot::Course { time, series, value }) if screen.width.is_some() && !face.no_plot => {
-                plot::show(table, Axes { time, series, value }, &words, screen, out)?
-            }
-            _ => false,
-        };
-        if !is_drawn {
-            table::show(table, &words, screen, !face.no_plot, out)?;
-        }
+        let times = times.within(table.span_ns);
+        let words = CellFormatter { times, unicode: screen.unicode, detail: CellDetail::Plain };
+        table::show(table, &words, screen, TableLook::WHOLE, out)?;
     }
     Ok(())
+}
+
+/// Whether a table has no rows, and leaves none out.
+fn is_empty(table: &Table) -> bool {
+    table.rows.is_empty() && table.omitted == 0
 }
 
 /// The drawable part of a cell.

@@ -24,6 +24,8 @@ use crate::answer::words::{CellFormatter, duration_word};
 const SERIES_MAX: usize = 32;
 /// Columns of the longest name of a series.
 const NAME_MAX: usize = 24;
+/// A terminal of fewer columns has room for signs instead of words.
+const NARROW: usize = 60;
 /// Lines of a series that is alone.
 const HEIGHT: usize = 6;
 /// Columns of time at most: more make no terminal's line clearer.
@@ -37,16 +39,17 @@ pub(crate) struct Axes {
     pub(crate) value: usize,
 }
 
-/// Draws the course; `false` if it has nothing to draw.
+/// Draws the course, with its span of time beside its title if `span`; `false` if it has nothing to draw.
 pub(crate) fn show(
     table: &Table,
     axes: Axes,
     words: &CellFormatter,
     screen: Screen,
+    span: bool,
     out: &mut impl Write,
 ) -> io::Result<bool> {
     let Some(chart) = Chart::new(table, axes, words, screen) else { return Ok(false) };
-    head(table, words, screen, out)?;
+    head(table, words, screen, span, out)?;
     match chart.series.len() {
         1 => chart.high(screen, out)?,
         _ => chart.lines(screen, out)?,
@@ -103,9 +106,9 @@ impl Chart {
         let (begin_ns, end_ns) = span(table, axes).filter(|(begin, end)| begin < end)?;
         let sample = table.rows.iter().filter_map(|row| row.get(axes.value)).find(|cell| numeric(cell).is_some())?;
         let names = names(table, axes, words);
-        let label = names.iter().map(|name| columns(name)).max().unwrap_or(0).min(NAME_MAX);
-        // Room for the name, two gaps and `at most 12.3 ms` behind.
-        let width = screen.width?.saturating_sub(label + 22).clamp(10, TIME_MAX);
+        let label = names.iter().map(|name| columns(name)).max().unwrap_or(0).min(name_max(screen));
+        // Room for the name, two gaps and the highest value behind.
+        let width = screen.width?.saturating_sub(label + 14 + columns(most_of(screen))).clamp(6, TIME_MAX);
         let mut chart = Self {
             begin_ns,
             end_ns,
@@ -160,13 +163,13 @@ impl Chart {
 
     /// A line for each series.
     fn lines(&self, screen: Screen, out: &mut impl Write) -> io::Result<()> {
-        let label = self.label();
+        let label = self.label(screen);
         for (series, most) in self.series.iter().zip(&self.series_most) {
             let name = screen.cut(&series.name, label);
             let gap = " ".repeat(label - columns(&name));
             let line: String = (0..series.sums.len()).map(|column| self.glyph(series, column, 0, 1, screen)).collect();
             let most = screen.toned(ScreenTone::Faint, most);
-            writeln!(out, "{name}{gap}  {}  at most {most}", screen.toned(ScreenTone::Bar, &line))?;
+            writeln!(out, "{name}{gap}  {}  {}{most}", screen.toned(ScreenTone::Bar, &line), most_of(screen))?;
         }
         Ok(())
     }
@@ -174,7 +177,7 @@ impl Chart {
     /// One series, some lines high, with the meaning of its height.
     fn high(&self, screen: Screen, out: &mut impl Write) -> io::Result<()> {
         let series = &self.series[0];
-        let label = self.label();
+        let label = self.label(screen);
         let edge = if screen.unicode { "│" } else { "|" };
         for line in (0..HEIGHT).rev() {
             let glyph = |column| self.glyph(series, column, line, HEIGHT, screen);
@@ -191,10 +194,10 @@ impl Chart {
     }
 
     /// Columns before the first column of time: two less, for the gap.
-    fn label(&self) -> usize {
+    fn label(&self, screen: Screen) -> usize {
         match &*self.series {
             [_] => columns(&self.most_word),
-            several => several.iter().map(|series| columns(&series.name)).max().unwrap_or(0).min(NAME_MAX),
+            several => several.iter().map(|series| columns(&series.name)).max().unwrap_or(0).min(name_max(screen)),
         }
     }
 
@@ -203,9 +206,10 @@ impl Chart {
         let width = self.series[0].sums.len();
         let length = i128::from(self.end_ns) - i128::from(self.begin_ns);
         let [middle, end] = [length / 2, length].map(|nanos| duration_word(nanos as f64));
-        let mut line = format!("{}0", " ".repeat(self.label() + 2));
+        let label = self.label(screen);
+        let mut line = format!("{}0", " ".repeat(label + 2));
         for (word, place) in [(&middle, width / 2), (&end, width)] {
-            let at = self.label() + 2 + place;
+            let at = label + 2 + place;
             let start = if place == width { at.saturating_sub(columns(word)) } else { at - columns(word).min(at) / 2 };
             if start > columns(&line) {
                 line += &" ".repeat(start - columns(&line));
@@ -230,6 +234,20 @@ impl Chart {
                 glyphs[steps.saturating_sub(line * 8).min(8)]
             }
         }
+    }
+}
+
+/// Columns of the longest name of a series.
+fn name_max(screen: Screen) -> usize {
+    NAME_MAX.min(screen.width.unwrap_or(usize::MAX) / 4)
+}
+
+/// The words before the highest value of a line.
+fn most_of(screen: Screen) -> &'static str {
+    match screen.width {
+        Some(width) if width < NARROW && screen.unicode => "≤ ",
+        Some(width) if width < NARROW => "<= ",
+        _ => "at most ",
     }
 }
 

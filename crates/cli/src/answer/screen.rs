@@ -5,6 +5,8 @@ use std::io::{self, IsTerminal};
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::arguments::Color;
+
 /// A terminal, or a pipe, where rows are as wide as they have to be and have no ornaments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Screen {
@@ -27,15 +29,46 @@ pub(crate) enum ScreenTone {
 
 /// Columns of a terminal that does not report its width.
 const WIDTH: usize = 80;
+/// Columns of a narrower one.
+const WIDTH_MIN: usize = 20;
+
+/// The width of a terminal: as the user says in `COLUMNS`, else as the terminal does.
+fn width(said: &str, size: impl FnOnce() -> Option<usize>) -> usize {
+    let said = said.trim().parse().ok().filter(|width| *width > 0);
+    said.or_else(|| size().filter(|width| *width > 0)).unwrap_or(WIDTH).max(WIDTH_MIN)
+}
 
 impl Screen {
-    /// Standard output.
-    pub(crate) fn of_output(colours: bool) -> Self {
+    /// Standard output; as wide as it has to be, if it is no terminal or everything is wanted.
+    pub(crate) fn of_output(color: Color, is_wide: bool) -> Self {
         let is_terminal = io::stdout().is_terminal();
-        let width = || terminal_size::terminal_size().map_or(WIDTH, |(width, _)| usize::from(width.0).max(20));
         let variable = |name: &str| std::env::var(name).unwrap_or_default();
-        let is_colourful = is_terminal && variable("NO_COLOR").is_empty() && variable("TERM") != "dumb";
-        Self { width: is_terminal.then(width), colours: colours && is_colourful, unicode: knows_unicode(&variable) }
+        let size = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        let width = || width(&variable("COLUMNS"), size);
+        let colours = match color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => is_terminal && variable("NO_COLOR").is_empty() && variable("TERM") != "dumb",
+        };
+        Self { width: (is_terminal && !is_wide).then(width), colours, unicode: knows_unicode(&variable) }
+    }
+
+    /// The text in lines that fit, cut between words.
+    pub(crate) fn wrapped(&self, text: &str) -> Vec<String> {
+        let width = self.width.unwrap_or(usize::MAX);
+        let mut lines = vec![String::new()];
+        for word in text.split(' ') {
+            let line = lines.last_mut().expect("there is a first one");
+            if line.is_empty() {
+                line.push_str(word);
+            } else if columns(line) + 1 + columns(word) <= width {
+                line.push(' ');
+                line.push_str(word);
+            } else {
+                lines.push(word.to_owned());
+            }
+        }
+        lines
     }
 
     /// The text with its tone, where the screen can show one.
@@ -152,6 +185,22 @@ mod tests {
             (screen.cut("abc", 1), screen.cut("abc", 0), plain.cut("abcdef", 2)),
             ("…".into(), "".into(), "".into())
         );
+    }
+
+    #[test]
+    fn the_width_is_what_the_user_says_or_else_the_terminal() {
+        assert_eq!(width("132", || Some(80)), 132);
+        assert_eq!((width("", || Some(100)), width("0", || Some(100)), width("wide", || Some(100))), (100, 100, 100));
+        assert_eq!((width("", || None), width("", || Some(0)), width("3", || None)), (80, 80, 20));
+    }
+
+    #[test]
+    fn lines_end_between_words() {
+        let screen = |width| Screen { width: Some(width), colours: false, unicode: true };
+        assert_eq!(screen(11).wrapped("one two three four"), ["one two", "three four"]);
+        assert_eq!(screen(2).wrapped("one two"), ["one", "two"]);
+        assert_eq!(screen(80).wrapped(""), [""]);
+        assert_eq!(Screen { width: None, ..screen(1) }.wrapped("one two"), ["one two"]);
     }
 
     #[test]

@@ -10,8 +10,9 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use kymo_session::{Bounded, Cell, Zone};
+use kymo_session::{Bounded, Cell, Column, ERRNO, RESULT, Zone};
 
+use crate::answer::errno::{errno_name, error_of_result};
 use crate::show::grouped;
 
 /// Stands for an empty cell: rows stay easy to cut apart.
@@ -28,6 +29,24 @@ pub(crate) struct CellText {
     pub(crate) bounds: String,
 }
 
+impl CellText {
+    fn of(value: String) -> Self {
+        Self { value, bounds: String::new() }
+    }
+}
+
+/// The bounds that are said of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TellingBounds {
+    /// Neither: the number says it all.
+    None,
+    /// That it is at least that.
+    Lower,
+    Both,
+    /// Nothing is known, not even the number.
+    Unknown,
+}
+
 /// How cells become words.
 #[derive(Clone, Debug)]
 pub(crate) struct CellFormatter {
@@ -35,6 +54,19 @@ pub(crate) struct CellFormatter {
     pub(crate) times: InstantFormat,
     /// Whether characters beyond ASCII can be shown.
     pub(crate) unicode: bool,
+    /// How much is said beside a number.
+    pub(crate) detail: CellDetail,
+}
+
+/// How much is said beside a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CellDetail {
+    /// All bounds and nothing else: rows stay as programs know them.
+    Plain,
+    /// Bounds that differ by more than a hundredth, and names of errors.
+    Telling,
+    /// All bounds, and names of errors.
+    Exact,
 }
 
 /// The format of instants.
@@ -95,8 +127,40 @@ impl CellFormatter {
             Cell::Duration(duration) => self.bounded(floats(duration), |value, more| scaled(value, &DURATIONS, more)),
             Cell::Size(size) => self.bounded(floats(size), |value, more| scaled(value, &SIZES, more)),
             Cell::Bitrate(rate) => self.bounded(*rate, |value, more| scaled(value, &BITRATES, more)),
-            other => CellText { value: self.certain(other), bounds: String::new() },
+            other => CellText::of(self.certain(other)),
         }
+    }
+
+    /// The cell of a column in words: an error has its name.
+    pub(crate) fn word_of(&self, column: &Column, cell: &Cell) -> CellText {
+        let text = self.word(cell);
+        let error = match cell {
+            Cell::Integer(_) if self.detail == CellDetail::Plain => None,
+            Cell::Integer(number) if column.unit == Some(ERRNO) => u64::try_from(*number).ok().and_then(errno_name),
+            Cell::Integer(number) if column.unit == Some(RESULT) => error_of_result(*number).and_then(errno_name),
+            _ => None,
+        };
+        match error {
+            Some(name) => CellText { value: format!("{} {name}", text.value), ..text },
+            None => text,
+        }
+    }
+
+    /// Whether the bounds of a number tell more than the number, and if only the lower one does.
+    fn telling(&self, number: Bounded<f64>) -> TellingBounds {
+        let Bounded { value, low, high } = number;
+        match self.detail {
+            _ if number.is_exact() => TellingBounds::None,
+            CellDetail::Plain | CellDetail::Exact => TellingBounds::Both,
+            CellDetail::Telling if high == f64::INFINITY && low <= 0.0 && value <= 0.0 => TellingBounds::Unknown,
+            CellDetail::Telling if high == f64::INFINITY && low == value => TellingBounds::Lower,
+            CellDetail::Telling if high - low <= high.abs() / 100.0 => TellingBounds::None,
+            CellDetail::Telling => TellingBounds::Both,
+        }
+    }
+
+    fn at_least(&self, value: &str) -> String {
+        if self.unicode { format!("≥{value}") } else { format!(">={value}") }
     }
 
     /// A cell that cannot have bounds.
@@ -147,22 +211,30 @@ impl CellFormatter {
 
     fn counted(&self, count: Bounded<u64>) -> CellText {
         let high = if count.high == u64::MAX { self.infinity(true).to_owned() } else { grouped(count.high) };
-        let bounds = format!("[{}, {high}]", grouped(count.low));
-        CellText { value: grouped(count.value), bounds: if count.is_exact() { String::new() } else { bounds } }
+        let bounds = || format!("[{}, {high}]", grouped(count.low));
+        match self.telling(floats(&count)) {
+            TellingBounds::None => CellText::of(grouped(count.value)),
+            TellingBounds::Unknown => CellText::of(UNKNOWN.to_owned()),
+            TellingBounds::Lower => CellText::of(self.at_least(&grouped(count.value))),
+            TellingBounds::Both => CellText { value: grouped(count.value), bounds: bounds() },
+        }
     }
 
     /// A number with a unit and its bounds, each formatted by `say` with the given number of extra
     /// digits. Bounds that look alike get more digits.
     fn bounded(&self, number: Bounded<f64>, say: impl Fn(f64, usize) -> NumberText) -> CellText {
         if number.value.is_nan() {
-            return CellText { value: UNKNOWN.to_owned(), bounds: String::new() };
+            return CellText::of(UNKNOWN.to_owned());
         }
         let text = |value: f64, more| {
             let infinite = || NumberText { number: self.infinity(value > 0.0).to_owned(), unit: "" };
             if value.is_infinite() { infinite() } else { say(value, more) }
         };
-        if number.is_exact() {
-            return CellText { value: text(number.value, 0).to_string(), bounds: String::new() };
+        match self.telling(number) {
+            TellingBounds::None => return CellText::of(text(number.value, 0).to_string()),
+            TellingBounds::Unknown => return CellText::of(UNKNOWN.to_owned()),
+            TellingBounds::Lower => return CellText::of(self.at_least(&text(number.value, 0).to_string())),
+            TellingBounds::Both => {}
         }
         let all = |more| [number.value, number.low, number.high].map(|value| text(value, more));
         let is_telling = |said: &[NumberText; 3]| said[1].to_string() != said[2].to_string();

@@ -16,6 +16,7 @@ use kymo_session::{
 };
 
 use super::Common;
+use super::print::Color;
 use super::when::Between;
 use crate::quantity::{micros, seconds, size};
 
@@ -302,11 +303,20 @@ pub(crate) struct FaceArguments {
     /// Show only these tables, by their class; `all`
     #[arg(long, value_name = "CLASSES", value_delimiter = ',')]
     pub(crate) table: Vec<String>,
+    /// Show everything, as wide as it is: all tables and columns, without a headline, as in a pipe
+    #[arg(long)]
+    pub(crate) wide: bool,
+    /// Show all bounds of numbers; on a terminal, bounds that differ by less than 1 % are left out by default
+    #[arg(long)]
+    pub(crate) exact: bool,
     /// Show numbers only, without bars and time series
     #[arg(long)]
     pub(crate) no_plot: bool,
-    /// Do not use colors; also if `NO_COLOR` is set
-    #[arg(long)]
+    /// When to use colors; `auto`: on a terminal, unless `NO_COLOR` is set
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+    /// Do not use colors, as `--color never`
+    #[arg(long, conflicts_with = "color")]
     pub(crate) no_color: bool,
     /// Do not show progress
     #[arg(long)]
@@ -318,6 +328,11 @@ pub(crate) struct FaceArguments {
 }
 
 impl FaceArguments {
+    /// When to use colors.
+    pub(crate) fn color(&self) -> Color {
+        if self.no_color { Color::Never } else { self.color }
+    }
+
     /// Whether no program reads it.
     pub(crate) fn is_for_people(&self) -> bool {
         !(self.csv || self.json || self.lami)

@@ -23,7 +23,7 @@ use crate::quantity::trace_offset;
 
 pub(crate) use analyses::{
     AnalysisArguments, FaceArguments, NamedAnalysisArguments, PairsArguments, PeriodsArguments, SpanArguments,
-    StateArguments, WantedArguments,
+    StateArguments, Top, WantedArguments,
 };
 pub(crate) use lami::LamiArguments;
 pub(crate) use print::{Color, FieldChoice, Format, NameChoice, PrintArguments};
@@ -249,6 +249,12 @@ pub(crate) struct CountArguments {
     /// Show the sizes of events too; takes longer
     #[arg(long)]
     pub(crate) sizes: bool,
+    /// Maximum number of rows on a terminal; `all` or 0: no limit; default: 10
+    #[arg(long, visible_alias = "limit", value_name = "ROWS")]
+    pub(crate) top: Option<Top>,
+    /// Show everything, as in a pipe
+    #[arg(long)]
+    pub(crate) wide: bool,
     /// Continue while the trace is being recorded, until its recorder ends; counts are exact up to the printed time
     #[arg(long)]
     pub(crate) follow: bool,

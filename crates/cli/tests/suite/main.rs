@@ -51,6 +51,8 @@ mod schema;
 #[cfg(feature = "sql")]
 mod sql;
 mod status;
+#[cfg(target_os = "linux")]
+mod terminal;
 #[cfg(all(unix, feature = "view"))]
 mod view;
 #[cfg(all(target_os = "linux", feature = "view"))]

@@ -4,11 +4,13 @@ mod programs;
 mod random;
 #[path = "../../../tests/suite/schema/mod.rs"]
 mod schema;
+mod terminal;
 
 use expect_test::{Expect, expect};
-use kymo_session::{Bounded, CellClass, Column};
+use kymo_session::{Bounded, CellClass, Column, Headline, HeadlinePart, Plot};
 
 use super::*;
+use crate::arguments::Color;
 
 const TERMINAL: Screen = Screen { width: Some(80), colours: false, unicode: true };
 const NARROW: Screen = Screen { width: Some(40), ..TERMINAL };
@@ -24,18 +26,31 @@ fn face() -> FaceArguments {
         csv: false,
         lami: false,
         table: Vec::new(),
+        wide: false,
+        exact: false,
         no_plot: false,
+        color: Color::Auto,
         no_color: false,
         no_progress: false,
         rehearse: None,
     }
 }
 
+/// A headline of these words.
+fn view(headline: &str) -> AnswerView<'static> {
+    let parts = vec![HeadlinePart::Text(headline.to_owned())];
+    AnswerView { headline: Headline { parts }, nothing: "Nothing.".to_owned(), main_tables: &[], rows: None }
+}
+
 /// The text for people.
 fn text(tables: &[Table], screen: Screen) -> String {
+    shown(tables, &view("It stands out."), screen, &face())
+}
+
+fn shown(tables: &[Table], view: &AnswerView<'_>, screen: Screen, face: &FaceArguments) -> String {
     let tables: Vec<&Table> = tables.iter().collect();
     let mut out = Vec::new();
-    for_people(&tables, &InstantFormat::new(true, Zone::Utc, false), screen, &face(), &mut out)
+    for_people(&tables, view, &InstantFormat::new(true, Zone::Utc, false), (screen, face), &mut out)
         .expect("memory can be written");
     String::from_utf8(out).expect("words are text")
 }
@@ -111,12 +126,15 @@ fn a_table_on_a_terminal() {
         &[threads()],
         Screen { width: Some(120), ..TERMINAL },
         &expect![[r#"
-            Threads by run time  2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
-            Thread                          Run time                Share               Runs             Read
-            bash (123)                      12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]      17 [17, ∞]  4.0 KiB               ██████▊░
-            kworker/u16…nts_unbound (4297)  9.88 ms                  0.6%             12,345              0 B [0, 1.0 MiB]  █████▋
-            unknown (7)                     2.00 ms                  0.1%                  3          unknown               █▏
-            unknown                          999 ns               0.0001%                  1                -
+            It stands out.
+            2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
+
+            Threads by run time
+            Thread                               Run time                Share               Runs     Read
+            bash (123)                           12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]     ≥17  4.0 KiB               █████████▍░
+            kworker/u16:3-events_unbound (4297)  9.88 ms                  0.6%             12,345      0 B [0, 1.0 MiB]  ███████▊
+            unknown (7)                          2.00 ms                  0.1%                  3  unknown               █▋
+            unknown                               999 ns               0.0001%                  1        -
             ... and 1,234 more rows (--top all)
         "#]],
     );
@@ -129,13 +147,17 @@ fn a_table_on_a_narrow_terminal() {
         &[threads()],
         TERMINAL,
         &expect![[r#"
-            Threads by run time  2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
-            Thread        Run time                Share               Runs             Read
-            bash (123)    12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]      17 [17, ∞]  4.0 KiB
-            kw…nd (4297)  9.88 ms                  0.6%             12,345              0 B [0, 1.0 MiB]
-            unknown (7)   2.00 ms                  0.1%                  3          unknown
-            unknown        999 ns               0.0001%                  1                -
+            It stands out.
+            2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
+
+            Threads by run time
+            Thread                          Run time                Share               Runs
+            bash (123)                      12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]     ≥17
+            kworker/u16…nts_unbound (4297)  9.88 ms                  0.6%             12,345
+            unknown (7)                     2.00 ms                  0.1%                  3
+            unknown                          999 ns               0.0001%                  1
             ... and 1,234 more rows (--top all)
+            left out: Read (--wide)
         "#]],
     );
 }
@@ -146,12 +168,15 @@ fn a_table_without_unicode() {
         &[threads()],
         Screen { width: Some(120), ..PLAIN },
         &expect![[r#"
-            Threads by run time  2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
-            Thread                        Run time                Share               Runs               Read
-            bash (123)                    12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]      17 [17, inf]  4.0 KiB               #######-
-            kworker/u...s_unbound (4297)  9.88 ms                  0.6%             12,345                0 B [0, 1.0 MiB]  ######
-            unknown (7)                   2.00 ms                  0.1%                  3            unknown               #
-            unknown                        999 ns               0.0001%                  1                  -
+            It stands out.
+            2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
+
+            Threads by run time
+            Thread                               Run time                Share               Runs     Read
+            bash (123)                           12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]    >=17  4.0 KiB               #########--
+            kworker/u16:3-events_unbound (4297)  9.88 ms                  0.6%             12,345      0 B [0, 1.0 MiB]  ########
+            unknown (7)                          2.00 ms                  0.1%                  3  unknown               ##
+            unknown                               999 ns               0.0001%                  1        -
             ... and 1,234 more rows (--top all)
         "#]],
     );
@@ -178,9 +203,11 @@ fn titles_that_are_wider_than_numbers() {
         &[table],
         Screen { width: Some(56), ..TERMINAL },
         &expect![[r#"
+            It stands out.
+
             Titles
-            Thread                    Migratio…  Preempti…  Interru…
-            kworker/…3-events (4297)          1         22       333
+            Thread                       Migrati…  Preempt…  Interr…
+            kworker/u16:3-events (4297)         1        22      333
         "#]],
     );
 }
@@ -208,9 +235,12 @@ fn colours() {
     let one = Table { rows: threads().rows.drain(..1).collect(), omitted: 0, ..threads() };
     let text = text(&[one], Screen { width: Some(120), colours: true, unicode: true });
     expect![[r#"
-        ^[1mThreads by run time^[0m  ^[2m2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)^[0m
-        ^[4mThread^[0m      ^[4mRun time^[0m              ^[4mShare^[0m            ^[4mRuns^[0m           ^[4mRead^[0m
-        bash (123)  12.3 ms ^[2m[11.9, 14.0]^[0m  0.8% ^[2m[0.8, 0.9]^[0m  17 ^[2m[17, ∞]^[0m  4.0 KiB  ^[36m█████████████████████████▌░░░░^[0m
+        ^[1mIt stands out.^[0m
+        ^[2m2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)^[0m
+
+        ^[1mThreads by run time^[0m
+        ^[4mThread^[0m      ^[4mRun time^[0m              ^[4mShare^[0m            ^[4mRuns^[0m     ^[4mRead^[0m
+        bash (123)  12.3 ms ^[2m[11.9, 14.0]^[0m  0.8% ^[2m[0.8, 0.9]^[0m   ≥17  4.0 KiB  ^[36m█████████████████████████▌░░░░^[0m
     "#]].assert_eq(&text.replace('\x1b', "^"));
 }
 
@@ -224,16 +254,12 @@ fn nothing() {
         &[empty(), all_omitted, Table::new("none", "No columns", Vec::new())],
         TERMINAL,
         &expect![[r#"
-        Waits of nobody
-        nothing
+            It stands out.
 
-        Waits of nobody
-        Name
-        ... and 1 more row (--top all)
-
-        No columns
-        nothing
-    "#]],
+            Waits of nobody
+            Name
+            ... and 1 more row (--top all)
+        "#]],
     );
 }
 
@@ -279,6 +305,8 @@ fn a_very_long_name() {
         &[table],
         NARROW,
         &expect![[r#"
+            It stands out.
+
             Names
             Name                              Events
             abcdefghijabcdef…fghijabcdefghij       1
@@ -340,7 +368,7 @@ fn times_that_are_no_dates() {
     let mut table = Table { span_ns: Some((BEGIN, BEGIN + 1)), ..kinds() };
     table.rows.retain(|row| matches!(row[1].class(), Some(CellClass::Timestamp | CellClass::TimeRange)));
     let seconds = InstantFormat::new(false, Zone::Utc, false);
-    let out = written(|out| for_people(&[&table], &seconds, PIPE, &face(), out));
+    let out = written(|out| for_people(&[&table], &view(""), &seconds, (PIPE, &face()), out));
     expect![[r#"
         Kinds of cells  1457113582.000000000 s to 1457113582.000000001 s (1 ns)
         Class       Cell
@@ -428,6 +456,8 @@ fn a_histogram() {
         std::slice::from_ref(&table),
         TERMINAL,
         &expect![[r#"
+            It stands out.
+
             Wakeup to run, p50 4.70 us, p99 14.0 us
                From       To  Waits
             1.00 us  2.00 us     12  ▎
@@ -442,6 +472,8 @@ fn a_histogram() {
         &[table],
         PLAIN,
         &expect![[r#"
+            It stands out.
+
             Wakeup to run, p50 4.70 us, p99 14.0 us
                From       To  Waits
             1.00 us  2.00 us     12
@@ -484,6 +516,8 @@ fn a_course_of_several() {
         std::slice::from_ref(&table),
         TERMINAL,
         &expect![[r#"
+            It stands out.
+
             CPUs over time
             cpu 0   ▁▁▁▁▁▁▁▁▁▂▂▂▂▂▂▂▃▃▃▃▃▃▄▄▄▄▄▄▄▅▅▅▅▅▅▆▆▆▆▆▆▆▇▇▇▇▇▇████  at most 97.5%
             cpu 1  ▂▂▂▂?▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂?▂▂▂▂▂▂▂▂  at most 25.0%
@@ -494,6 +528,8 @@ fn a_course_of_several() {
         &[table],
         PLAIN,
         &expect![[r#"
+            It stands out.
+
             CPUs over time
             cpu 0   ................::::::-------======+++++++******####  at most 97.5%
             cpu 1  ....?.......................................?........  at most 25.0%
@@ -510,6 +546,8 @@ fn a_course_alone() {
         std::slice::from_ref(&table),
         TERMINAL,
         &expect![[r#"
+            It stands out.
+
             CPUs over time
             99.8% │      ▄▇█▇▅▁          ▂▆██▇▃           ▃▆██▆▂
                   │    ▃███████▃        ▅██████▇▁       ▁▇██████▅
@@ -524,6 +562,8 @@ fn a_course_alone() {
         &[table],
         PLAIN,
         &expect![[r#"
+            It stands out.
+
             CPUs over time
             99.8% |      -*#*=.          .+##*:           :+##+.
                   |    :#######:        =######*.       .*######=
@@ -553,13 +593,12 @@ fn a_course_that_is_not_drawn() {
         &[course(&[&[None]]), course(&[])],
         TERMINAL,
         &expect![[r#"
-        CPUs over time
-        Time                                                            CPU     Busy
-        2016-03-04 17:46:22.000000000 to 2016-03-04 17:46:22.010000000    0  unknown
+            It stands out.
 
-        CPUs over time
-        nothing
-    "#]],
+            CPUs over time
+            Time                                                            CPU     Busy
+            2016-03-04 17:46:22.000000000 to 2016-03-04 17:46:22.010000000    0  unknown
+        "#]],
     );
 }
 
@@ -600,7 +639,7 @@ fn a_million_rows() {
     }
     let seconds = InstantFormat::new(false, Zone::Utc, false);
     let mut lines = Lines(0);
-    for_people(&[&table], &seconds, PIPE, &face(), &mut lines).expect("lines can be counted");
+    for_people(&[&table], &view(""), &seconds, (PIPE, &face()), &mut lines).expect("lines can be counted");
     assert_eq!(lines.0, 1_000_002);
     let mut lines = Lines(0);
     csv::write(&[&table], &mut lines).expect("lines can be counted");

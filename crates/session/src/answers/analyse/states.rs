@@ -18,7 +18,7 @@ use std::sync::Arc;
 use kymo_analysis::runs::{RunBlock, RunWriter, StateRun, runs_between};
 use kymo_analysis::states::{InstantStates, RunTexts, StatesAnalysis};
 use kymo_analysis::{
-    Analysis, Answer, AnyAnalysis, AnyState, Room, Spool, SpoolBlock, SpoolError, SpoolErrorKind, Wishes,
+    Analysis, Answer, AnyAnalysis, AnyState, Headline, Room, Spool, SpoolBlock, SpoolError, SpoolErrorKind, Wishes,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -93,6 +93,12 @@ impl Session {
         let mut answer = RunTexts::default().at(0, &Wishes::default(), &[]);
         answer.tables.extend(own.into_iter().flat_map(OwnStates::tables));
         answer
+    }
+
+    /// What stands out in an answer of [`Session::state_at`]; `is_lossy`: events may be missing.
+    #[must_use]
+    pub fn state_headline(answer: &Answer, is_lossy: bool) -> Headline {
+        InstantStates::headline(answer, is_lossy)
     }
 
     /// The states of CPUs and threads at an instant, in nanoseconds since the clock's origin; and
