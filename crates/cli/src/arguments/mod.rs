@@ -1,6 +1,7 @@
 //! The arguments of the command line.
 
 mod analyses;
+mod groups;
 mod lami;
 mod print;
 mod record;
@@ -143,7 +144,7 @@ pub(crate) enum Command {
                             name = \"server\"\n  [[pairs]]\n  name = \"request\"\n  begin = \"server:request_begin\"\n  \
                             end = \"server:request_end\"\n  key = \"id\"")]
     Analyse(NamedAnalysisArguments),
-    /// Run an analysis for another program, such as Trace Compass, with the LAMI 1.0 protocol
+    /// Run an analysis for other programs, such as Trace Compass, with the LAMI 1.0 protocol
     Lami(LamiArguments),
     /// Write shell completions to standard output
     #[command(after_help = "Example:\n  kymo completions bash > ~/.local/share/bash-completion/completions/kymo")]

@@ -3,6 +3,7 @@
 use clap::{Args, FromArgMatches, Subcommand};
 use kymo_session::{AnalysisEntry, analyses, find_analysis};
 
+use super::groups::with_groups;
 use super::{AnalysisArguments, Command};
 
 /// Any command.
@@ -42,10 +43,11 @@ fn with_analyses(command: clap::Command) -> clap::Command {
     order.retain(|known| !of_analyses.contains(known));
     let behind = order.iter().position(|known| known == BEHIND).map_or(order.len(), |place| place + 1);
     order.splice(behind..behind, of_analyses);
-    order
+    let ordered = order
         .iter()
         .enumerate()
-        .fold(command, |command, (place, name)| command.mut_subcommand(name, |known| known.display_order(place)))
+        .fold(command, |command, (place, name)| command.mut_subcommand(name, |known| known.display_order(place)));
+    with_groups(ordered)
 }
 
 impl Subcommand for AnyCommand {
