@@ -208,6 +208,24 @@ mod tests {
     }
 
     #[test]
+    fn main_tables_exist_and_empty_answers_have_no_headline() {
+        // It needs periods that contain others.
+        const SOMETIMES: &str = "per-part";
+        for entry in analyses() {
+            let answer = entry.kind.tables();
+            let is_known = |class: &&&str| answer.tables.iter().any(|table| table.class == **class);
+            let unknown: Vec<_> =
+                entry.main_tables.iter().filter(|class| !is_known(class) && **class != SOMETIMES).collect();
+            assert!(unknown.is_empty(), "{}: {unknown:?}", entry.name);
+            assert!(entry.headline(&answer, false).is_empty(), "{}", entry.name);
+            assert!(entry.kind.looked_for().is_none_or(|events| !events.is_empty()), "{}", entry.name);
+        }
+        let looked_for = |name: &str| find_analysis(name).and_then(|entry| entry.kind.looked_for());
+        assert_eq!(looked_for("cpu").as_deref(), Some("events with the role `thread_switch`"));
+        assert_eq!(looked_for("gaps"), None);
+    }
+
+    #[test]
     fn every_analysis_has_tables_before_it_is_asked() {
         let mut with_rows = Vec::new();
         for entry in analyses() {

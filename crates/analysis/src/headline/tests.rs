@@ -5,6 +5,7 @@ use crate::answer::{CellClass, Column};
 use crate::block::BlockAnalysis;
 use crate::count::CountAnalysis;
 use crate::cpu::Cpu;
+use crate::declared::AnalysisDeclaration;
 use crate::gaps::Gaps;
 use crate::io::Io;
 use crate::irq::Irq;
@@ -12,10 +13,11 @@ use crate::memory::MemoryAnalysis;
 use crate::pairs::{PairsAnalysis, PairsOptions};
 use crate::rates::Rates;
 use crate::sched::Sched;
+use crate::states::InstantStates;
 use crate::syscalls::Syscalls;
 use crate::testing::Script;
 use crate::whose::WhoseAnalysis;
-use crate::{Analysis, Setup, Wishes, find_analysis};
+use crate::{Analysis, AnalysisEntry, Setup, Wishes, find_analysis};
 
 /// A headline with cells as tests write them: `value`, `low..high`, `low..`.
 fn words(headline: &Headline) -> String {
@@ -333,4 +335,57 @@ fn of_threads() {
     assert_eq!(threads(busy), "There are 3 events. Thread b (8) has most events: 2.");
     assert_eq!(threads(EVENTS), "There are 5 events. Most events are of unknown threads: 5.");
     assert_eq!(threads(EMPTY), "");
+}
+
+fn duration(ns: u64) -> Cell {
+    Cell::Duration(Bounded::exact(ns))
+}
+
+/// Of `kymo state`: CPUs that run a thread, and the first thread.
+#[test]
+fn of_states() {
+    let thread = |name: &str, tid| Cell::Process { name: Some(name.to_owned()), pid: None, tid: Some(tid) };
+    let columns = |names: &[&'static str]| -> Vec<Column> {
+        names.iter().map(|name| Column::new(name, *name, CellClass::Mixed)).collect()
+    };
+    let mut cpus = Table::new("cpus", "CPUs", columns(&["cpu", "thread"]));
+    cpus.rows = vec![
+        vec![Cell::Cpu(0), Cell::Text("idle".to_owned())],
+        vec![Cell::Cpu(1), thread("sh", 7)],
+        vec![Cell::Cpu(2), Cell::Unknown],
+    ];
+    let mut threads = Table::new("threads", "Threads", columns(&["thread", "state", "for"]));
+    threads.rows = vec![vec![thread("sh", 7), Cell::Text("running".to_owned()), duration(50)]];
+    let said = |tables: &[&Table]| {
+        let answer = Answer { tables: tables.iter().map(|table| (*table).clone()).collect() };
+        words(&InstantStates::headline(&answer, false))
+    };
+    assert_eq!(said(&[&cpus, &threads]), "1 of 3 CPUs runs a thread. Thread sh (7) is running, for 50.");
+    threads.rows[0][2] = Cell::Unknown;
+    assert_eq!(said(&[&cpus, &threads]), "1 of 3 CPUs runs a thread.");
+    assert_eq!(said(&[]), "");
+}
+
+/// Of an own analysis: states and counters that leave nothing out.
+#[test]
+fn of_own_analyses() {
+    let text = "name = 'own'\n[[pairs]]\nname = 'x'\nbegin = 'a'\nend = 'b'";
+    let entry = AnalysisEntry::declared(AnalysisDeclaration::parse(text).expect("it is right"));
+    let columns = |names: &[&'static str]| -> Vec<Column> {
+        names.iter().map(|name| Column::new(name, *name, CellClass::Mixed)).collect()
+    };
+    let mut states = Table::new("states", "States", columns(&["key", "value", "total"]));
+    states.rows = [("a", 5), ("b", 9)]
+        .map(|(key, total)| vec![Cell::Text(key.to_owned()), Cell::Text("busy".to_owned()), duration(total)])
+        .to_vec();
+    let mut counters = Table::new("counters", "Counters", columns(&["key", "max"]));
+    counters.rows = vec![vec![Cell::Text("queue".to_owned()), Cell::Integer(12)]];
+    let answer = Answer { tables: vec![states.clone(), counters] };
+    assert_eq!(
+        words(&entry.headline(&answer, false)),
+        "b was in state busy longest: 9. Counter queue rose highest: to 12."
+    );
+    states.omitted = 1;
+    assert_eq!(words(&entry.headline(&Answer { tables: vec![states] }, false)), "", "others may have been longer");
+    assert_eq!(words(&entry.headline(&entry.kind.tables(), false)), "");
 }
