@@ -111,6 +111,40 @@ def test_a_text_is_no_list_of_paths() -> None:
     assert next(events(bt2.ComponentSpec(fs, DEMO))).event.name == "jobs:submit"
 
 
+WRONG_PARAMETERS: list[dict[str, object]] = [
+    {"clock-class-offset-s": "2"},
+    {"clock-class-offset-s": None},
+    {"clock-class-offset-ns": 1.5},
+    {"clock-class-offset-ns": True},
+    {"force-clock-class-origin-unix-epoch": 1},
+    {"trace-name": 5},
+    {"nosuch": 1},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG_PARAMETERS, ids=str)
+def test_parameters_are_checked(wrong: dict[str, object]) -> None:
+    fs = bt2.find_plugin("ctf").source_component_classes["fs"]
+    params = {"inputs": [DEMO], **wrong}
+    with pytest.raises(bt2._Error, match=next(iter(wrong))):
+        bt2.TraceCollectionMessageIterator(bt2.ComponentSpec(fs, params))
+    with pytest.raises(bt2._Error, match=next(iter(wrong))):
+        bt2.TraceCollectionMessageIterator(bt2.AutoSourceComponentSpec(DEMO, wrong))
+    with pytest.raises(bt2._Error, match=next(iter(wrong))):
+        bt2.QueryExecutor(fs, "babeltrace.trace-infos", params).query()
+
+
+WRONG_QUERIES: list[object] = [None, 3, [DEMO], {}, {"type": "directory", "inputs": []}, {"type": 1, "input": 2, "path": 3}]
+
+
+@pytest.mark.parametrize("params", WRONG_QUERIES, ids=str)
+def test_queries_check_their_parameters(params: object) -> None:
+    fs = bt2.find_plugin("ctf").source_component_classes["fs"]
+    for name in ("babeltrace.support-info", "babeltrace.trace-infos", "metadata-info"):
+        with pytest.raises(bt2._Error):
+            bt2.QueryExecutor(fs, name, params).query()
+
+
 def test_values_are_assigned_anew() -> None:
     number, real, truth, text = (bt2.create_value(each) for each in (5, 0.5, True, "a"))
     number.value, real.value, truth.value, text.value = -7, 2, False, "b"

@@ -14,7 +14,23 @@ from kymograph._native import bt2 as _native
 from kymograph.compat.bt2 import _field, _message, _plugin, _utils
 from kymograph.compat.bt2._error import Stop, _Error, _MessageIteratorErrorCause
 from kymograph.compat.bt2._trace import _PacketConst, _StreamConst, _too_large, _TraceConst
-from kymograph.compat.bt2._value import _ArrayValueConst, _StringValueConst, create_value
+from kymograph.compat.bt2._value import (
+    _ArrayValueConst,
+    _BoolValueConst,
+    _MapValueConst,
+    _SignedIntegerValueConst,
+    _StringValueConst,
+    create_value,
+)
+
+# The parameters of `ctf.fs`, and the types of their values; `_inputs` looks at its own.
+_PARAMETERS = {
+    "inputs": object,
+    "trace-name": _StringValueConst,
+    "clock-class-offset-s": _SignedIntegerValueConst,
+    "clock-class-offset-ns": _SignedIntegerValueConst,
+    "force-clock-class-origin-unix-epoch": _BoolValueConst,
+}
 
 
 class _BaseComponentSpec:
@@ -188,7 +204,7 @@ class _Wanted:
 
     def add(self, spec):
         is_auto = type(spec) is AutoSourceComponentSpec
-        params = {} if spec.params is None else spec.params
+        params = _parameters(spec.params, "cannot add component to graph")
         paths = [str(spec.input)] if is_auto else _inputs(params, "cannot add component to graph")
         self.paths += paths
         shift_ns = _shift_ns(params)
@@ -200,10 +216,25 @@ class _Wanted:
             self.trace_name = str(params["trace-name"])
 
 
+def _parameters(params, what):
+    """Parameters of `ctf.fs`, if it knows their names and the types of their values."""
+    if params is None:
+        return {}
+    if not isinstance(params, _MapValueConst):
+        raise _Error(f"{what}: the parameters are no map")
+    for name, value in params.items():
+        if name not in _PARAMETERS:
+            raise _Error(f"{what}: unexpected parameter `{name}`")
+        if not isinstance(value, _PARAMETERS[name]):
+            raise _Error(f"{what}: the value of the parameter `{name}` has the wrong type")
+    return params
+
+
 def _inputs(params, what):
     """The paths that `inputs` lists. One text is no list of paths."""
     inputs = params["inputs"] if "inputs" in params else None
-    if not isinstance(inputs, _ArrayValueConst) or not all(isinstance(path, _StringValueConst) for path in inputs):
+    is_list = isinstance(inputs, _ArrayValueConst) and len(inputs) > 0
+    if not is_list or not all(isinstance(path, _StringValueConst) for path in inputs):
         wrong = "missing mandatory" if inputs is None else "expecting a list of paths as"
         raise _Error(f"{what}: {wrong} `inputs` parameter")
     return [str(path) for path in inputs]
@@ -224,7 +255,7 @@ def _sources(specs):
         if type(spec) is ComponentSpec and spec.component_class is not _plugin._FS:
             raise NotImplementedError(f"`{spec.component_class.name}` is no source here: only `ctf.fs` is")
         if type(spec) is ComponentSpec:
-            _inputs({} if spec.params is None else spec.params, "cannot add component to graph")
+            _inputs(_parameters(spec.params, "cannot add component to graph"), "cannot add component to graph")
     unused = [str(spec.input) for spec in specs if type(spec) is AutoSourceComponentSpec and not _has_trace(spec)]
     if unused:
         raise RuntimeError("Some auto source component specs did not produce any component: " + ", ".join(unused))

@@ -8,7 +8,7 @@ import os
 
 from kymograph.compat.bt2 import _utils
 from kymograph.compat.bt2._error import UnknownObject, _Error
-from kymograph.compat.bt2._value import _const, create_value
+from kymograph.compat.bt2._value import _const, _MapValueConst, _StringValueConst, create_value
 
 
 class LoggingLevel:
@@ -212,12 +212,22 @@ def _opened(paths):
     return _iterator._described(paths)
 
 
+def _text(params, name):
+    """A parameter of a query that has to be a text."""
+    value = params.get(name) if isinstance(params, _MapValueConst) else None
+    if not isinstance(value, _StringValueConst):
+        wrong = "missing mandatory" if value is None else "expecting a text as"
+        raise _Error(f"cannot query component class: {wrong} `{name}` parameter")
+    return str(value)
+
+
 def _support_info(params):
     nothing = {"weight": 0.0}
-    if str(params["type"]) != "directory" or not os.path.isfile(os.path.join(str(params["input"]), "metadata")):
+    kind, path = _text(params, "type"), _text(params, "input")
+    if kind != "directory" or not os.path.isfile(os.path.join(path, "metadata")):
         return nothing
     try:
-        traces = _opened([str(params["input"])])["traces"]
+        traces = _opened([path])["traces"]
     except _Error:
         return nothing
     group = next((trace["uuid"] for trace in traces if trace["uuid"] is not None), None)
@@ -227,6 +237,7 @@ def _support_info(params):
 def _trace_infos(params):
     from kymograph.compat.bt2 import _iterator
 
+    params = _iterator._parameters(params, "cannot query component class")
     said = _iterator._described(_iterator._inputs(params, "cannot query component class"), _iterator._shift_ns(params))
     infos = []
     for number, trace in enumerate(said["traces"]):
@@ -244,9 +255,7 @@ def _trace_infos(params):
 
 
 def _metadata_info(params):
-    if "path" not in params:
-        raise _Error("cannot query component class: missing mandatory `path` parameter")
-    path = str(params["path"])
+    path = _text(params, "path")
     try:
         with open(os.path.join(path, "metadata"), "rb") as file:
             begin = file.read(4)
