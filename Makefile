@@ -4,7 +4,7 @@
 export CARGO_TARGET_DIR ?= $(shell python3 scripts/target.py)
 KYMO = $(CARGO_TARGET_DIR)/ci/kymo
 
-.PHONY: demo test dist api web libkymo install-libkymo wheel wheel-sql python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python bench-tracer bench-view
+.PHONY: demo test dist api web libkymo install-libkymo wheel wheel-sql python check conformance peers mutants sanitize cross bench bench-filter bench-analyses bench-python bench-tracer bench-view
 
 demo:
 	@scripts/setup.sh build
@@ -83,6 +83,12 @@ check:
 conformance:
 	@scripts/setup.sh build
 	@cargo xtask test $(if $(ALL),--all) conformance yactfr 'machine formats' filters analyses
+
+# Tests of other trace readers, on kymo. SOURCES names a folder that has their source packages; otherwise apt fetches them.
+peers:
+	@scripts/setup.sh build
+	cargo build --profile ci --package kymo-cli
+	python="$$(scripts/wheel.sh ci)/bin/python" && python3 scripts/peers.py $(KYMO) --python $$python $(if $(SOURCES),--sources $(SOURCES))
 
 mutants:
 	cargo build --profile ci --package kymo-cli
