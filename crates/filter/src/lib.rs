@@ -40,7 +40,7 @@ mod ranges;
 pub use binding::{Binding, Verdict};
 pub use fields::{Constant, Dimension, FieldResolver, FilterField, NamePath, NameStep, PathMeaning, Unit};
 pub use filter::Filter;
-pub use literal::unit;
+pub use literal::{quantity, unit};
 pub use near::nearest;
 pub use problem::{FilterNote, FilterProblem, MissingName, ProblemKind};
 

@@ -92,6 +92,26 @@ pub fn unit(name: &str) -> Option<Unit> {
     known.map(|&(_, dimension, multiply)| Unit { dimension, multiply, divide: 1 })
 }
 
+/// A decimal number and a unit (`3ms`, `1.5 KiB`) in the smallest unit, exact; smaller fractions are dropped. `bare` is
+/// the unit of a number that has none.
+#[must_use]
+pub fn quantity(text: &str, dimension: Dimension, bare: Option<u64>) -> Option<u64> {
+    let text = text.trim();
+    let end = text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
+    let (number, name) = (&text[..end], text[end..].trim_start());
+    let each = match name {
+        "" => bare?,
+        name => unit(name).filter(|unit| unit.dimension == dimension)?.multiply,
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    if fraction.len() > 18 {
+        return None;
+    }
+    let whole = u128::from(whole.parse::<u64>().ok()?) * u128::from(each);
+    let part = fraction.parse::<u128>().ok()? * u128::from(each) / 10_u128.pow(fraction.len() as u32);
+    u64::try_from(whole + part).ok()
+}
+
 /// The help text about suffixes.
 const SUFFIXES: &str =
     "units are ns us ms s min h d, B kB MB GB TB KiB MiB GiB TiB PiB; suffixes are u, l, ll, and f behind reals";

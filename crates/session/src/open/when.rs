@@ -74,9 +74,9 @@ impl When {
 /// `-12.5`: nanoseconds.
 fn seconds(text: &str) -> Option<i64> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !all_digits(whole) || !all_digits(fraction) || fraction.len() > 9 {
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(whole) || !is_number(fraction) || fraction.len() > 9 {
         return None;
     }
     let nanos = format!("{whole}{fraction:0<9}").parse::<i64>().ok()?;
@@ -90,7 +90,7 @@ fn time_of_day(text: &str) -> Option<Time> {
     let two_digits = |text: &str| text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
     let mut number = || parts.next().filter(|text| two_digits(text))?.parse().ok();
     let (hour, minute) = (number()?, number()?);
-    let is_whole = |text: &&str| two_digits(text.split('.').next().unwrap_or_default()) && !text.ends_with('.');
+    let is_whole = |text: &&str| two_digits(text.split('.').next().unwrap_or_default());
     let nanos = match parts.next() {
         None => 0,
         Some(text) => seconds(Some(text).filter(is_whole)?)?,
@@ -123,7 +123,9 @@ mod tests {
         let texts = ["", "soon", "12:", "25:00", "1.0000000001", "12:30:61", "2016-13-04 17:46", "01:02:03:04"];
         let no_two_digits =
             ["12:48:1", "12:4", "9:05", "12:48:1.5", "12:48:001", "12:48:", "12:48:01.", "+1:00", "-1:00"];
-        for text in texts.into_iter().chain(no_two_digits) {
+        // A digit may be missing, as in the forms of a time of day.
+        let no_fraction = ["1.", "-1.", ".5", "-.5", "-", "."];
+        for text in texts.into_iter().chain(no_two_digits).chain(no_fraction) {
             assert_eq!(text.parse::<When>(), Err(NotATime), "{text}");
         }
     }

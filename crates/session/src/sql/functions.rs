@@ -6,7 +6,7 @@
 use kymo_analysis::pairs::{PairsProblem, PairsQuestion};
 use kymo_analysis::periods::Definitions;
 use kymo_analysis::{AnalysisEntry, AnalysisKind, Answer, SupportedOptions, Unsupported, Wishes, analyses};
-use kymo_filter::{Dimension, Filter, unit};
+use kymo_filter::{Dimension, Filter, quantity};
 use kymo_sql::{Argument, TableError, WrongArgument};
 use kymo_table::RecordBatch;
 
@@ -184,8 +184,8 @@ impl CallArguments {
         let wishes: &mut Wishes = &mut self.options.wishes;
         let wrong = || TableError::from(format!("{function}(): {option}={value} cannot be understood"));
         let list = || value.split(',').map(|item| item.trim().to_owned());
-        let duration = || quantity(value, Dimension::Time).ok_or_else(wrong);
-        let size = || quantity(value, Dimension::Size).ok_or_else(wrong);
+        let duration = || quantity(value, Dimension::Time, None).ok_or_else(wrong);
+        let size = || quantity(value, Dimension::Size, None).ok_or_else(wrong);
         let at = || time(shared, &Argument::Text(value.to_owned()));
         match option {
             "by" => wishes.by = list().collect(),
@@ -206,7 +206,7 @@ impl CallArguments {
             "key" => self.keys.push(value.to_owned()),
             "group" => self.group = Some(value.to_owned()),
             "nested" => self.is_nested = value == "true",
-            "period" => match quantity(value, Dimension::Time).filter(|nanos| *nanos > 0) {
+            "period" => match quantity(value, Dimension::Time, None).filter(|nanos| *nanos > 0) {
                 Some(nanos) => wishes.period_ns = Some(nanos),
                 None => {
                     self.periods.push(value.to_owned());
@@ -244,17 +244,4 @@ fn time(shared: &TableContext, argument: &Argument) -> Result<i64, TableError> {
     let when: When = text.parse().map_err(|error: crate::open::when::NotATime| TableError::from(error.to_string()))?;
     let first_ns = shared.session.first_ns().unwrap_or(0);
     when.nanos(first_ns, Zone::Utc).ok_or_else(|| format!("{text} is out of range").into())
-}
-
-/// A decimal number and a unit, in nanoseconds or bytes.
-fn quantity(text: &str, dimension: Dimension) -> Option<u64> {
-    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
-    let unit = unit(text[end..].trim_start()).filter(|unit| unit.dimension == dimension)?;
-    let (whole, fraction) = text[..end].split_once('.').unwrap_or((&text[..end], ""));
-    if fraction.len() > 18 || fraction.contains('.') {
-        return None;
-    }
-    let whole = u128::from(whole.parse::<u64>().ok()?) * u128::from(unit.multiply);
-    let part = fraction.parse::<u128>().unwrap_or(0) * u128::from(unit.multiply) / 10_u128.pow(fraction.len() as u32);
-    u64::try_from(whole + part).ok()
 }
