@@ -461,7 +461,7 @@ impl TimelineAnalysis {
             let bucket = node.bucket(at);
             node.count(key, bucket, if is_whole { value } else { value | ANYBODY }, 1);
         }
-        slices.draw(&mut node);
+        slices.draw(&mut node, is_whole);
         changes.draw(&mut node);
         messages.draw(&mut node);
         for (key, before, tally) in crowds {
@@ -543,11 +543,11 @@ fn shown(key: u64, value: u64) -> u64 {
 }
 
 /// The meaning of a value of a chunk's cells: which value it is, and whether events are missing
-/// around its run. Only CPUs and threads have such values, in nodes with all values.
+/// around its run. Only CPUs, threads and durations have such values, in nodes with all values.
 #[must_use]
 pub fn told(key: u64, value: u64) -> (u64, bool) {
     match TrackKey::of(key).map(|key| key.thing) {
-        Some(Thing::Cpu | Thing::Thread) => (value & !DOUBT, value & DOUBT != 0),
+        Some(Thing::Cpu | Thing::Thread | Thing::Slices | Thing::LaneSlices) => (value & !DOUBT, value & DOUBT != 0),
         _ => (value, false),
     }
 }

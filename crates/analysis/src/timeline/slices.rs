@@ -19,7 +19,8 @@
 //! - With each duration that ends on its own thread, all end that began later there and cannot be
 //!   trusted to be there still: durations without a key, if neither has one, and durations across a
 //!   time in which events were lost.
-//! - A duration with an unseen begin is not drawn, and one with an unseen end lasts.
+//! - A duration with an unseen begin is not drawn, and one with an unseen end lasts. If it has to end
+//!   by the rules above, its value says that it is in doubt, as that of a thread's state does.
 //! - There are [`DEPTHS`]. In the last one, a duration that begins ends the one that is there.
 //!
 //! Chunks are sealed in order, so that all is known of the chunks before them. For code that reads
@@ -34,6 +35,7 @@ use super::node::NodeBuilder;
 use super::{Thing, TrackKey};
 use crate::Windows;
 use crate::runs::StateRun;
+use crate::states::DOUBT;
 
 /// Depths that are told apart.
 pub const DEPTHS: u8 = 64;
@@ -223,12 +225,18 @@ impl OpenSlices {
 }
 
 impl SlicesSequel {
-    /// Puts everything into a node.
-    pub(super) fn draw(self, node: &mut NodeBuilder) {
+    /// Puts everything into a node. In one with all values, ends that were not seen are in doubt.
+    pub(super) fn draw(self, node: &mut NodeBuilder, is_whole: bool) {
+        let shown = |value: u64| if is_whole { value } else { value & !DOUBT };
         for StateRun { key, begin, end, value } in self.inner {
-            node.run(key, (begin, end), value);
+            if shown(value) & DOUBT == 0 {
+                node.run(key, (begin, end), shown(value));
+            } else {
+                node.begin(key, begin, value & !DOUBT);
+                node.end(key, end, value);
+            }
         }
-        self.ended.into_iter().for_each(|run| node.end(run.key, run.end, run.value));
+        self.ended.into_iter().for_each(|run| node.end(run.key, run.end, shown(run.value)));
         self.open.into_iter().for_each(|run| node.open(run.key, run.begin, run.value));
         self.hidden.into_iter().for_each(|(key, now)| node.known(key, now));
     }
@@ -241,13 +249,13 @@ impl ChunkMerge<'_> {
         let is_plain = ThreadMark::is_plain(key);
         let again = self.slices.threads.entry(thread).or_default().ended_by(mark).filter(|_| !is_plain);
         if let Some(depth) = again {
-            self.close((thread, depth), time);
+            self.close((thread, depth), time, false);
         }
         let OpenSlices { threads, round, .. } = &*self.slices;
         let (taken, round) = (threads.get(&thread).map_or(0, |stack| stack.taken), *round);
         let depth = ((!taken).trailing_zeros() as u8).min(DEPTHS - 1);
         if taken == u64::MAX {
-            self.over((thread, depth), time);
+            self.over((thread, depth), time, false);
         }
         let stack = self.slices.threads.entry(thread).or_default();
         stack.put(depth, OpenSlice { key, name, since: time, round });
@@ -259,16 +267,17 @@ impl ChunkMerge<'_> {
     fn end(&mut self, mark: &ThreadMark) {
         self.threads.insert(mark.thread);
         if let Some(depth) = self.slices.threads.get(&mark.thread).and_then(|stack| stack.ended_by(mark)) {
-            self.close((mark.thread, depth), mark.time);
+            self.close((mark.thread, depth), mark.time, true);
         } else if let Some(&found) = self.slices.owners.get(&mark.key) {
             // Code that reads this chunk alone does not know the other durations on that thread.
             self.threads.insert(found.0);
-            self.over(found, mark.time);
+            self.over(found, mark.time, true);
         }
     }
 
-    /// A duration is over, and those that began later on its thread and cannot be there still.
-    fn close(&mut self, (thread, depth): (u64, u8), time: i64) {
+    /// A duration is over, and those that began later on its thread and cannot be there still. `is_seen`: its end is
+    /// an event.
+    fn close(&mut self, (thread, depth): (u64, u8), time: i64, is_seen: bool) {
         let Some(stack) = self.slices.threads.get(&thread) else { return };
         let outer = *stack.at(depth);
         let is_over = |&inner: &u8| {
@@ -277,16 +286,17 @@ impl ChunkMerge<'_> {
             (slice.since, inner) > (outer.since, depth) && (are_plain() || self.holes.touch(slice.since, time))
         };
         let inner = depths(stack.taken).filter(is_over).fold(0u64, |inner, depth| inner | 1 << depth);
-        for depth in depths(inner | 1 << depth) {
-            self.over((thread, depth), time);
+        for ended in depths(inner | 1 << depth) {
+            self.over((thread, ended), time, is_seen && ended == depth);
         }
     }
 
-    fn over(&mut self, (thread, depth): (u64, u8), time: i64) {
+    fn over(&mut self, (thread, depth): (u64, u8), time: i64, is_seen: bool) {
         let Some(stack) = self.slices.threads.get_mut(&thread) else { return };
         stack.taken &= !(1 << depth);
         let OpenSlice { key, name, since, round } = *stack.at(depth);
-        let run = StateRun { key: track(thread, depth), begin: since, end: time, value: name };
+        let value = if is_seen { name } else { name | DOUBT };
+        let run = StateRun { key: track(thread, depth), begin: since, end: time, value };
         let is_new = round == self.slices.round;
         if is_new { &mut self.sequel.inner } else { &mut self.sequel.ended }.push(run);
         if self.slices.owners.get(&key) == Some(&(thread, depth)) {

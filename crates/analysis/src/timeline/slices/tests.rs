@@ -10,7 +10,7 @@ use crate::Wishes;
 use crate::testing::{Random, Script};
 use crate::timeline::cells::{TrackCell, add_up};
 use crate::timeline::node::TimelineNode;
-use crate::timeline::{TimelineAnalysis, TimelinePart};
+use crate::timeline::{TimelineAnalysis, TimelinePart, told};
 
 /// The nodes of a script's chunks, cut at these times, in buckets of a nanosecond; and all names.
 fn nodes(script: &Script, cuts: &[i64]) -> (Vec<TimelineNode>, HashMap<u64, String>) {
@@ -67,11 +67,13 @@ fn drawn(script: &str) -> String {
         let of = if thing == Thing::Slices { "thread" } else { "lane" };
         lines += &format!("{of} {number}, depth {track}:");
         for cell in cells {
-            let name = match super::super::marks::integer_name(cell.value) {
+            let (value, is_in_doubt) = told(key, cell.value);
+            let name = match super::super::marks::integer_name(value) {
                 Some(number) => number.to_string(),
-                None => names[&cell.value].clone(),
+                None => names[&value].clone(),
             };
             let edge = match (cell.begins, cell.net) {
+                (0, -1) if is_in_doubt => "ends in doubt",
                 (0, -1) => "ends",
                 (1, 1) => "begins",
                 (1, 0) => "begins and ends",
@@ -155,8 +157,8 @@ fn where_events_are_missing_depths_come_back() {
         70 0 end key=3 @tid=7
         80 0 end key=4 @tid=7";
     expect![[r#"
-        thread 7, depth 0: 10 loop begins; 40 loop ends; 50 next begins; 60 again begins; 60 next ends; 80 again ends;
-        thread 7, depth 1: 20 lost begins; 40 lost ends;
+        thread 7, depth 0: 10 loop begins; 40 loop ends; 50 next begins; 60 again begins; 60 next ends in doubt; 80 again ends;
+        thread 7, depth 1: 20 lost begins; 40 lost ends in doubt;
         thread 7, depth 2: 30 seen begins; 70 seen ends;
     "#]]
     .assert_eq(&sorted(&drawn(lost)));
@@ -172,7 +174,7 @@ fn where_events_are_missing_depths_come_back() {
         80 0 end within=7 @tid=7";
     expect![[r#"
         thread 7, depth 0: 10 17 begins; 60 17 ends; 70 17 begins; 80 17 ends;
-        thread 7, depth 1: 20 18 begins; 60 18 ends;
+        thread 7, depth 1: 20 18 begins; 60 18 ends in doubt;
         thread 7, depth 2: 30 18 begins; 40 18 ends;
     "#]]
     .assert_eq(&drawn(functions));

@@ -345,3 +345,53 @@ fn pages_of_threads_have_the_events_at_which_their_cpus_ran_them() {
         assert_eq!(back, expected, "{tids:?}");
     }
 }
+
+/// A key begins again before it has ended, and a function ends with the one around it: their ends are no events.
+#[test]
+fn ends_of_durations_that_were_not_seen_are_in_doubt() {
+    const METADATA: &str = r#"/* CTF 1.8 */
+typealias integer { size = 32; align = 8; signed = false; } := uint32_t;
+typealias integer { size = 64; align = 8; signed = false; } := uint64_t;
+trace { major = 1; minor = 8; byte_order = le; };
+env { domain = "ust"; tracer_name = "kymo"; };
+clock { name = monotonic; freq = 1000000000; offset = 0; };
+typealias integer { size = 64; align = 8; map = clock.monotonic.value; } := time_t;
+stream {
+  packet.context := struct { time_t timestamp_begin; time_t timestamp_end; uint64_t content_size; uint64_t packet_size; };
+  event.header := struct { uint32_t id; time_t timestamp; };
+  event.context := struct { uint32_t vtid; };
+};
+event { name = "kymo:begin"; id = 0; fields := struct { uint32_t key; uint32_t name; }; };
+event { name = "kymo:end"; id = 1; fields := struct { uint32_t key; uint32_t name; }; };
+event { name = "lttng_ust_cyg_profile:func_entry"; id = 2; fields := struct { uint32_t addr; uint32_t unused; }; };
+event { name = "lttng_ust_cyg_profile:func_exit"; id = 3; fields := struct { uint32_t addr; uint32_t unused; }; };
+"#;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("metadata"), METADATA).unwrap();
+    let write = |file: &str, tid: u32, events: &[(u64, u32, u32, u32)]| {
+        let mut stream = Vec::new();
+        // A packet for each, so that chunks may lie between any two.
+        for &(time, id, key, name) in events {
+            let bits = (4 * 8 + 4 + 8 + 4 + 8) * 8u64;
+            stream.extend([time, time, bits, bits].iter().flat_map(|word| word.to_le_bytes()));
+            stream.extend([&id.to_le_bytes()[..], &time.to_le_bytes()].concat());
+            stream.extend([tid, key, name].iter().flat_map(|word| word.to_le_bytes()));
+        }
+        std::fs::write(folder.path().join(file), stream).unwrap();
+    };
+    write("keys", 7, &[(1000, 0, 1, 17), (1300, 0, 1, 18), (1400, 1, 1, 18), (1500, 0, 1, 19), (1600, 1, 1, 19)]);
+    write("functions", 8, &[(1000, 2, 21, 0), (1100, 2, 22, 0), (1200, 3, 21, 0)]);
+    let (seen, unseen) = ([true, true, false], [true, true, true]);
+    for slice_bytes in [Some(1), None] {
+        let timeline = built(folder.path(), slice_bytes);
+        let runs = |id: &str| asked(&timeline, id, (1000, 2000), 10).items.iter().map(run).collect::<Vec<_>>();
+        let said = |begin, end, name: &str, known| (begin, end, name.to_owned(), known);
+        assert_eq!(
+            runs("thread/0/7/slices/0"),
+            [said(1000, 1300, "17", unseen), said(1300, 1400, "18", seen), said(1500, 1600, "19", seen)],
+            "{slice_bytes:?}"
+        );
+        assert_eq!(runs("thread/0/8/slices/0"), [said(1000, 1200, "21", seen)], "{slice_bytes:?}");
+        assert_eq!(runs("thread/0/8/slices/1"), [said(1100, 1200, "22", unseen)], "{slice_bytes:?}");
+    }
+}
