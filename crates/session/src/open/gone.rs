@@ -3,13 +3,17 @@
 //!
 //! A session that follows another one, of the same traces a little later, knows the files that were gone then:
 //! it has no entry of them any more.
+//!
+//! A recorder that keeps the latest parts of a trace (`--keep`) deletes the folders of older ones. That is no
+//! fault: such parts are counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use kymo_source::{SourceErrorKind, TraceFolder};
+use kymo_source::{LiveState, SourceErrorKind, TraceFolder};
 
 use crate::open::Session;
 use crate::open::report::ReportProblem;
@@ -25,6 +29,8 @@ pub(crate) struct GoneFiles(Arc<Mutex<GoneState>>);
 struct GoneState {
     looked: Option<Instant>,
     found: BTreeMap<String, String>,
+    /// Folders of parts that were deleted as a whole.
+    parts: BTreeSet<PathBuf>,
 }
 
 impl Session {
@@ -34,17 +40,27 @@ impl Session {
         self.look_for_gone(EVERY)
     }
 
+    /// How many parts of a recording were deleted since they were opened, and the folder that had them, as
+    /// [`Session::gone_files`] saw it last: a recorder that keeps the latest parts deletes older ones.
+    #[must_use]
+    pub fn deleted_parts(&self) -> Option<(usize, String)> {
+        let state = self.gone.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = state.parts.first()?.parent()?.display().to_string();
+        Some((state.parts.len(), folder))
+    }
+
     /// The files that are gone now, for a later session of the same traces.
     pub(crate) fn gone_for_later(&self) -> GoneFiles {
         self.look_for_gone(Duration::ZERO);
-        let found = self.gone.0.lock().unwrap_or_else(PoisonError::into_inner).found.clone();
-        GoneFiles(Arc::new(Mutex::new(GoneState { looked: None, found })))
+        let state = self.gone.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (found, parts) = (state.found.clone(), state.parts.clone());
+        GoneFiles(Arc::new(Mutex::new(GoneState { looked: None, found, parts })))
     }
 
     fn look_for_gone(&self, every: Duration) -> Vec<ReportProblem> {
         let mut state = self.gone.0.lock().unwrap_or_else(PoisonError::into_inner);
         if state.looked.is_none_or(|looked| looked.elapsed() >= every) {
-            self.traces.iter().for_each(|trace| look(&trace.folder, &mut state.found));
+            self.traces.iter().for_each(|trace| state.look(&trace.folder));
             state.looked = Some(Instant::now());
         }
         state.problems()
@@ -52,6 +68,18 @@ impl Session {
 }
 
 impl GoneState {
+    /// Looks at the files of a trace.
+    fn look(&mut self, folder: &TraceFolder) {
+        if self.parts.contains(folder.path()) {
+            return;
+        }
+        if is_deleted_part(folder.path()) {
+            self.parts.insert(folder.path().to_owned());
+            return;
+        }
+        look(folder, &mut self.found);
+    }
+
     fn problems(&self) -> Vec<ReportProblem> {
         let problem =
             |(place, message): (&String, &String)| ReportProblem { place: place.clone(), message: message.clone() };
@@ -75,6 +103,18 @@ fn look(folder: &TraceFolder, found: &mut BTreeMap<String, String>) {
         };
         found.entry(place).or_insert(message);
     }
+}
+
+/// Whether a folder is gone that had other parts of the same recording beside it. Recorders number parts: `000017`.
+fn is_deleted_part(folder: &Path) -> bool {
+    let is_part = |path: &Path| {
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        name.len() >= 6 && name.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let is_gone = || matches!(folder.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+    let others = || folder.parent().and_then(|above| above.read_dir().ok()).into_iter().flatten().flatten();
+    let is_other = |path: &Path| is_part(path) && LiveState::of(path).is_some();
+    is_part(folder) && is_gone() && others().any(|other| is_other(&other.path()))
 }
 
 fn is_absent(kind: &SourceErrorKind) -> bool {
@@ -196,6 +236,26 @@ mod tests {
         let third = window(&mut follow).expect("there is more");
         assert_eq!(third.gone, []);
         assert_eq!(third.session.gone_files().len(), 1);
+    }
+
+    #[test]
+    fn a_part_that_its_recorder_deletes_is_counted_and_is_no_fault() {
+        let folder = tempfile::tempdir().unwrap();
+        let parts = ["000001", "000002"].map(|name| folder.path().join(name));
+        for part in &parts {
+            fs::create_dir(part).unwrap();
+            trace(part);
+            fs::write(part.join(kymo_source::LIVE_FILE), "kymo-live 1 recording 189 1\n").unwrap();
+        }
+        assert!(LiveState::of(&parts[1]).is_some());
+        let session = opened(folder.path());
+        assert_eq!((session.look_for_gone(Duration::ZERO).len(), session.deleted_parts()), (0, None));
+        fs::remove_dir_all(&parts[0]).unwrap();
+        let deleted = Some((1, folder.path().display().to_string()));
+        assert_eq!((session.look_for_gone(Duration::ZERO).len(), session.deleted_parts()), (0, deleted.clone()));
+        // A file of the other one is missed.
+        fs::remove_file(parts[1].join("one")).unwrap();
+        assert_eq!((session.look_for_gone(Duration::ZERO).len(), session.deleted_parts()), (1, deleted));
     }
 
     #[test]

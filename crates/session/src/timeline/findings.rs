@@ -29,6 +29,20 @@ impl Timeline {
             help: Some("restore the file, and open the traces again".to_owned()),
             times: 1,
         }));
+        if let Some((deleted, place)) = self.session.deleted_parts() {
+            let message = match deleted {
+                1 => "a part of the recording was deleted while it was open".to_owned(),
+                _ => format!("{deleted} parts of the recording were deleted while they were open"),
+            };
+            findings.push(CheckFinding {
+                gravity: Gravity::Warning,
+                rule: "deleted-part",
+                place,
+                message,
+                help: Some("events that were read stay; `kymo record --keep` deletes the oldest parts".to_owned()),
+                times: 1,
+            });
+        }
         let machines = self.names.machine_names();
         let is_shifted = self.session.traces.iter().any(|trace| trace.clock_shift_ns != 0);
         if !is_shifted && !self.session.times_are_comparable() {
