@@ -92,7 +92,7 @@ pub(crate) fn chosen_rows(table: &Table, rows: Option<usize>) -> Vec<usize> {
 pub(crate) fn fit(places: &mut Vec<ColumnPlace>, width: usize, has_bars: bool) -> LeftOut {
     let mut left_out = LeftOut::default();
     let is_told =
-        |place: &ColumnPlace| place.is_key || !place.is_empty && !(place.is_zero && place.rank == ColumnRank::Rest);
+        |place: &ColumnPlace| place.is_key || !(place.is_empty || place.is_zero && place.rank == ColumnRank::Rest);
     places.retain(|place| {
         let is_new = !is_told(place) && !left_out.zeros.contains(&place.title);
         left_out.zeros.extend(is_new.then(|| place.title.clone()));
