@@ -19,7 +19,7 @@ export function Header({ page }: { readonly page: Page }): JSX.Element {
   return (
     <header class="header">
       <h1 class="mark">Kymograph</h1>
-      <ul class="chips" aria-label="Traces">
+      <ul class="chips" aria-label="Traces" tabIndex={0}>
         {traces.map((trace) => (
           <li class="chip" key={trace.path ?? trace.name} title={plain(trace.path ?? trace.name)}>
             {plain(trace.name)}

@@ -14,6 +14,9 @@ const TOLD_MS = 3_000;
 
 type Outcome = "copied" | "refused" | null;
 
+/** The label of the button, and its sign where the screen is narrow. */
+const LABELS = { copied: ["Copied", "✓"], refused: ["Not copied", "✗"], ready: ["Copy link", "⧉"] } as const;
+
 const outcome = new Store<{ readonly of: Outcome; readonly times: number }>({ of: null, times: 0 });
 
 /** Copies a link to the view as it is now. */
@@ -26,10 +29,16 @@ export async function copyLink({ store, events, token }: Page): Promise<void> {
 
 export function CopyLink({ page }: { readonly page: Page }): JSX.Element {
   const [told] = usePick(outcome, ({ of }) => [of] as const);
+  const [label, sign] = LABELS[told ?? "ready"];
   const hint = "Copy a link to this view, with the token (Ctrl+Shift+L). Every user who has the link and reaches this server can read these traces.";
   return (
     <button type="button" class="button copy-link" title={hint} onClick={() => void copyLink(page)}>
-      <span aria-live="polite">{told === null ? "Copy link" : told === "copied" ? "Copied" : "Not copied"}</span>
+      <span class="label-text" aria-live="polite">
+        {label}
+      </span>
+      <span class="label-sign" aria-hidden="true">
+        {sign}
+      </span>
     </button>
   );
 }
