@@ -134,7 +134,14 @@ def test_parameters_are_checked(wrong: dict[str, object]) -> None:
         bt2.QueryExecutor(fs, "babeltrace.trace-infos", params).query()
 
 
-WRONG_QUERIES: list[object] = [None, 3, [DEMO], {}, {"type": "directory", "inputs": []}, {"type": 1, "input": 2, "path": 3}]
+WRONG_QUERIES: list[object] = [
+    None,
+    3,
+    [DEMO],
+    {},
+    {"type": "directory", "inputs": []},
+    {"type": 1, "input": 2, "path": 3},
+]
 
 
 @pytest.mark.parametrize("params", WRONG_QUERIES, ids=str)
