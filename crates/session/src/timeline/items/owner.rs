@@ -6,6 +6,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use kymo_analysis::timeline::{Thing, TrackKey};
 use serde_json::Value;
@@ -57,11 +58,12 @@ impl Timeline {
         let Some(cpu) = lane.cpu else { return Ok(None) };
         let key = TrackKey { thing: Thing::Cpu, host: lane.host, number: cpu.cast_signed(), track: 0 }.key();
         let chunk = self.chunk_at(at);
-        if !ran.contains_key(&(key, chunk)) {
-            ran.insert((key, chunk), self.runs_of(key, chunk, progress)?);
-        }
+        let runs = match ran.entry((key, chunk)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(self.runs_of(key, chunk, progress)?),
+        };
         let is_there = |run: &&TrackRun| begin_of(run) < at && at <= run.end;
-        Ok(ran[&(key, chunk)].iter().find(is_there).map(|run| (lane.host, run.value)))
+        Ok(runs.iter().find(is_there).map(|run| (lane.host, run.value)))
     }
 
     /// The threads that a CPU ran, as far as a chunk tells.
