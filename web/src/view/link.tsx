@@ -14,8 +14,8 @@ const TOLD_MS = 3_000;
 
 type Outcome = "copied" | "refused" | null;
 
-/** The label of the button, and its sign where the screen is narrow. */
-const LABELS = { copied: ["Copied", "✓"], refused: ["Not copied", "✗"], ready: ["Copy link", "⧉"] } as const;
+/** The label of the button, and the shorter one where the screen is narrow. */
+const LABELS = { copied: ["Copied", "✓"], refused: ["Not copied", "✗"], ready: ["Copy link", "Link"] } as const;
 
 const outcome = new Store<{ readonly of: Outcome; readonly times: number }>({ of: null, times: 0 });
 
