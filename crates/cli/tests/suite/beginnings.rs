@@ -168,9 +168,11 @@ fn a_dead_recorders_selection_counts_for_nothing() {
     place.says(&["record", "--detach", "--output", "trace"], 0);
     let recorder = recorder(&place);
     kill_process(recorder, Signal::KILL).expect("it runs");
-    // Its lock is gone once it is.
-    let stat = format!("/proc/{}/stat", recorder.as_raw_nonzero());
-    until(|| std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z ")));
+    // Its lock is gone once all of its threads are: the first one may be a zombie before the others have closed their files.
+    let process = format!("/proc/{}", recorder.as_raw_nonzero());
+    let is_zombie = || std::fs::read_to_string(format!("{process}/stat")).map_or(true, |stat| stat.contains(") Z "));
+    let is_alone = || std::fs::read_dir(format!("{process}/task")).map_or(true, |threads| threads.count() <= 1);
+    until(|| is_zombie() && is_alone());
     assert!(place.path("kymo/own.selection").exists());
     let mut program = place.program();
     program.tell("is 0");
