@@ -80,6 +80,7 @@ export class StatePainter {
       const to = from + place.step;
       if (to <= place.low) {
         held = items.last[index] ?? NONE;
+        lasted = since;
         continue;
       }
       if (from >= place.high) {
