@@ -299,7 +299,7 @@ impl Follow {
         let watermark_ns = reached.watermark_ns.min(self.defined_up_to(&session, reached.watermark_ns));
         let gone = self.newly_gone(&session);
         let watermark_ns = match self.behind_ns.filter(|behind| watermark_ns <= *behind) {
-            // That files are gone is told also where nothing else is new.
+            // A window without new events reports the files that are gone.
             Some(behind) if !gone.is_empty() => behind,
             Some(_) => return None,
             None => watermark_ns,

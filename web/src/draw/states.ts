@@ -20,7 +20,7 @@ export interface Bar {
   readonly value: number;
 }
 
-/** Values of a pixel that are told apart; of more, those at work are added up. */
+/** A pixel tracks as many values; the painter adds up further ones that are not at rest. */
 const VALUES_MAX = 8;
 /** A second value that covers so much of a pixel is drawn below the first one. */
 const SECOND_SHARE = 0.25;
@@ -59,7 +59,7 @@ export class StatePainter {
   /** The value at the end of the latest piece, since when it lasts, and where that piece ends. */
   private last = { value: NONE, since: 0, end: -1 };
 
-  /** `mark` is the color of marks; bars of at least `barMin` pixels are told, for their names. `isLoad`: the height of columns is a share alone. */
+  /** `mark` is the color of marks; `finish` returns bars of at least `barMin` pixels, for their names. `isLoad`: the height of columns is a share alone. */
   constructor(strip: Strip, looks: Looks, { mark, barMin, isLoad }: { readonly mark: number; readonly barMin: number; readonly isLoad: boolean }) {
     this.strip = strip;
     this.looks = looks;

@@ -63,7 +63,7 @@ pub(crate) fn is_key(table: &Table, place: usize) -> bool {
     match &table.plot {
         Some(Plot::Histogram { low, high, count }) => [*low, *high, *count].contains(&place),
         Some(Plot::Course { time, series, value }) => [Some(*time), *series, Some(*value)].contains(&Some(place)),
-        // When something began is no name, where it is told how long it took.
+        // A begin time does not name a row of durations.
         Some(Plot::Bars { value }) => place == *value || place == 0 && !is_time(0),
         None => place == 0,
     }

@@ -13,7 +13,7 @@ const BYTES_MAX: u64 = 1024;
 /// that they can write makes them choose it: both are refused.
 pub(crate) fn token(path: &Path) -> Result<Token, String> {
     let failed = |error: io::Error| format!("--token-file {}: {error}", path.display());
-    // A pipe would be waited for.
+    // Opening a pipe waits for its writer.
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(format!("--token-file {} is not a regular file", path.display()));
     }

@@ -141,7 +141,7 @@ fn a_wide_table_at_200_columns() {
     );
 }
 
-/// Whatever is left out: numbers are whole, names and titles alone are cut, and lines fit from 40 columns on.
+/// At every width from 40 columns on, lines fit, and only names and titles are cut.
 #[test]
 fn numbers_are_never_cut() {
     let table = waits();
