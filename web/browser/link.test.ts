@@ -49,7 +49,6 @@ withInvented("a link to a view", (stage) => {
     await complete(page);
     await rested(page);
     expect(decodeURIComponent(new URL(page.url()).hash)).toBe(`#${VIEW}`);
-    stage.faults.length = 0;
     await page.close();
   });
 });

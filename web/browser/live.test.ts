@@ -143,7 +143,7 @@ describe.runIf(findBrowser() !== null && KYMO !== undefined && process.platform 
   const stage = new Session();
   beforeAll(() => stage.begin(), 240_000);
   afterAll(() => stage.end());
-  beforeEach(() => void (stage.faults.length = 0));
+  beforeEach(() => stage.forgetFaults());
 
   const chip = (page: Page): ReturnType<Page["locator"]> => page.locator(".live-chip");
 
@@ -224,7 +224,7 @@ describe.runIf(findBrowser() !== null && KYMO !== undefined && process.platform 
     // There were some before.
     expect(truth.some(({ name }) => name === "server:cache_look")).toBe(true);
     await page.close();
-    expect(stage.faults).toEqual([]);
+    stage.judgeFaults();
   });
 
   /** The tile of all events that is the first one from a time on, and what it says. */

@@ -35,8 +35,9 @@ export interface Opened {
 
 /** A browser, and the faults of its pages. */
 export class Stage {
-  /** Empty before each test; and behind it, or that fails. */
+  /** What the pages of a test complained of. */
   readonly faults: string[] = [];
+  private readonly expected: RegExp[] = [];
   private launched: Browser | null = null;
 
   get browser(): Browser {
@@ -68,11 +69,21 @@ export class Stage {
     return page;
   }
 
-  /** Takes away faults that are to be: there are some, and all are like this. */
+  /** The test brings about faults like this, one or several; some may come only while its pages are closed. */
   expectFaults(like: RegExp): void {
-    const found = this.faults.splice(0);
-    expect(found.length).toBeGreaterThan(0);
-    expect(found.filter((fault) => !like.test(fault))).toEqual([]);
+    this.expected.push(like);
+  }
+
+  /** Before a test. */
+  forgetFaults(): void {
+    this.faults.length = 0;
+    this.expected.length = 0;
+  }
+
+  /** Behind a test, whose pages are closed: every fault is one that it expects, and it has brought about all that it expects. */
+  judgeFaults(): void {
+    expect(this.faults.filter((fault) => !this.expected.some((like) => like.test(fault)))).toEqual([]);
+    expect(this.expected.filter((like) => !this.faults.some((fault) => like.test(fault)))).toEqual([]);
   }
 }
 
@@ -161,12 +172,11 @@ export class Recorded extends Stage {
 function onStage<S extends Stage>(stage: S, body: (stage: S) => void): void {
   beforeAll(() => stage.begin());
   afterAll(() => stage.end());
-  beforeEach(() => void (stage.faults.length = 0));
-  // Which faults are to be, a test takes away. A page that a failed test leaves open would ask the server meanwhile, and its faults would be
-  // those of the next test.
+  beforeEach(() => stage.forgetFaults());
+  // A page that a failed test leaves open would ask the server meanwhile, and its faults would be those of the next test.
   afterEach(async () => {
     await stage.closePages();
-    expect(stage.faults).toEqual([]);
+    stage.judgeFaults();
   });
   body(stage);
 }
