@@ -1,28 +1,27 @@
 // The button that saves an image of the timeline.
 
 import type { JSX, RefObject } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { saveImage, type ImageForm } from "./image.ts";
 import "./image-menu.css";
 import type { Page } from "./page.ts";
 
 export function ImageMenu({ page }: { readonly page: Page }): JSX.Element {
   const menu = useRef<HTMLDetailsElement>(null);
-  const [isOpen, setOpen] = useState(false);
-  useLeaving(menu, isOpen);
+  useLeaving(menu);
   const save = (form: ImageForm): void => {
     void saveImage(page, form);
     closed(menu.current);
   };
   const press = (event: KeyboardEvent): void => {
-    if (event.key === "Escape" && isOpen) {
+    if (event.key === "Escape" && menu.current?.open === true) {
       event.preventDefault();
       event.stopPropagation();
       closed(menu.current);
     }
   };
   return (
-    <details class="image-menu" ref={menu} onToggle={(event) => setOpen(event.currentTarget.open)} onKeyDown={press}>
+    <details class="image-menu" ref={menu} onKeyDown={press}>
       <summary class="button" title="Save an image of the timeline">
         Image
       </summary>
@@ -44,12 +43,10 @@ function closed(menu: HTMLDetailsElement | null): void {
   menu?.querySelector("summary")?.focus();
 }
 
-/** A click or a move of the focus elsewhere closes the menu. */
-function useLeaving(menu: RefObject<HTMLDetailsElement | null>, isOpen: boolean): void {
+/** A click or a move of the focus elsewhere closes the menu. It is watched also while the menu is closed: who opens it and leaves it at once is faster than a
+ * drawing that says it is open. */
+function useLeaving(menu: RefObject<HTMLDetailsElement | null>): void {
   useEffect(() => {
-    if (!isOpen) {
-      return undefined;
-    }
     const leave = (event: Event): void => {
       if (event.target instanceof Node && menu.current?.contains(event.target) === false) {
         menu.current.removeAttribute("open");
@@ -58,5 +55,5 @@ function useLeaving(menu: RefObject<HTMLDetailsElement | null>, isOpen: boolean)
     const names = ["pointerdown", "focusin"];
     names.forEach((name) => document.addEventListener(name, leave, true));
     return () => names.forEach((name) => document.removeEventListener(name, leave, true));
-  }, [menu, isOpen]);
+  }, [menu]);
 }
