@@ -112,8 +112,12 @@ pub(crate) fn run(run: &Run<'_>, stages: &[Stage]) -> Vec<String> {
     let table = table(stages, &done, begun.elapsed());
     println!("\n{table}");
     fs::write(run.folder.join("table.txt"), &table).expect("the target folder can be written");
-    let failed = done.iter().filter(|(_, done)| done.outcome == Outcome::Failed);
-    failed.map(|(number, _)| format!("stage `{}` failed", stages[*number].name)).collect()
+    let failed: Vec<&Stage> =
+        done.values().filter(|done| done.outcome == Outcome::Failed).map(|done| &stages[done.number]).collect();
+    for stage in &failed {
+        println!("{}: how its output ends\n{}\n", stage.name, end_of(&lossy(&stage.file(run, "log"))));
+    }
+    failed.iter().map(|stage| format!("stage `{}` failed", stage.name)).collect()
 }
 
 impl Stage {
@@ -182,6 +186,13 @@ fn execute(run: &Run<'_>, inputs: &Inputs<'_>, stage: &Stage, number: usize) -> 
     }
     let outcome = if passed { Outcome::Passed } else { Outcome::Failed };
     Done { number, outcome, wall: begun.elapsed(), processor_s, counts: counts::read(&text) }
+}
+
+/// The last lines of a stage's output, where test runners sum up what failed: who sees only the end of a long run sees why it failed.
+fn end_of(text: &str) -> String {
+    const LINES: usize = 40;
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(LINES)..].iter().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 
 /// A file's text, whatever its bytes are.
