@@ -183,13 +183,14 @@ withInvented("the left panel and the box", (stage) => {
   });
 });
 
-/** What is looked at, whether its events say their thread, and an expression that some events match. */
+/** What is looked at, how its events of a thread are asked for, and an expression that some events match. Events of kernels name no thread, but their CPU
+ * tells which one it ran. */
 const TRACES = [
-  { name: "demo", trace: DEMO, saysThreads: true, expression: "id > 10" },
-  { name: "kernel", trace: KERNEL, saysThreads: false, expression: "prev_prio < 20" },
+  { name: "demo", trace: DEMO, ofThread: (tid: string) => ({ filter: `$ctx.vtid == ${tid}` }), expression: "id > 10" },
+  { name: "kernel", trace: KERNEL, ofThread: (tid: string) => ({ threads: tid }), expression: "prev_prio < 20" },
 ];
 
-withRecorded("filters of %s", TRACES, (stage, { name, saysThreads, expression }) => {
+withRecorded("filters of %s", TRACES, (stage, { name, ofThread, expression }) => {
   const open = (hash: string, options: Opened = {}): Promise<Page> => ready(stage.visit(hash, { height: 720, ...options }));
 
   /** How many events the server counts. */
@@ -219,11 +220,10 @@ withRecorded("filters of %s", TRACES, (stage, { name, saysThreads, expression })
     expect(await hashOf(page)).toBe(`event=${event}&cpu=1&panels=rail.filters`);
     expect(await page.locator(".filter-chip").allTextContents()).toEqual(["CPU 1×", `event ${event}×`]);
     await picture(page, `${name}-filters`);
-    // Events follow threads where they say theirs; else the page says that they do not.
+    // Events follow threads, too: nothing warns that they do not.
     await page.getByRole("region", { name: "Threads" }).locator(".choice-name").first().click();
-    const warned = page.locator(".filter-chip", { hasText: "⚠" });
-    await (saysThreads ? expect.poll(() => page.locator(".filter-chip").count()).toBe(3) : expect.poll(() => warned.count()).toBe(1));
-    expect(await warned.count()).toBe(saysThreads ? 0 : 1);
+    await expect.poll(() => page.locator(".filter-chip").count()).toBe(3);
+    expect(await page.locator(".filter-chip", { hasText: "⚠" }).count()).toBe(0);
     await page.getByRole("button", { name: "Clear all" }).click();
     expect(await hashOf(page)).toBe("panels=rail.filters");
     await page.close();
@@ -234,16 +234,12 @@ withRecorded("filters of %s", TRACES, (stage, { name, saysThreads, expression })
     await expect.poll(async () => [...(await counts(page, "Applications")).values()][0] ?? 0).toBeGreaterThan(0);
     const [[thread, events] = ["", 0]] = await counts(page, "Threads");
     expect(events).toBeGreaterThan(0);
-    if (saysThreads) {
-      expect(events).toBe(await counted({ filter: `$ctx.vtid == ${/(\d+)\)?$/.exec(thread)?.[1] ?? "-1"}` }));
-    }
+    expect(events).toBe(await counted(ofThread(/(\d+)\)?$/.exec(thread)?.[1] ?? "-1")));
     const [[application, all] = ["", 0]] = await counts(page, "Applications");
     await page.getByRole("region", { name: "Applications" }).locator(".choice-name").first().click();
     await expect.poll(() => hashOf(page)).toBe(`app=${application}&mode=hide&panels=rail.filters`);
-    await expect.poll(() => page.locator(".filter-chip").allTextContents()).toEqual([`${application}${saysThreads ? "" : " ⚠"}×`]);
-    if (saysThreads) {
-      await expect.poll(() => page.locator(".expression-said").textContent()).toBe(`${all.toLocaleString("en")} events match`);
-    }
+    await expect.poll(() => page.locator(".filter-chip").allTextContents()).toEqual([`${application}×`]);
+    await expect.poll(() => page.locator(".expression-said").textContent()).toBe(`${all.toLocaleString("en")} events match`);
     const left = await rowNames(page);
     expect(left.length).toBeGreaterThan(0);
     await picture(page, `${name}-applications`);
