@@ -188,7 +188,7 @@ fn execute(run: &Run<'_>, inputs: &Inputs<'_>, stage: &Stage, number: usize) -> 
     Done { number, outcome, wall: begun.elapsed(), processor_s, counts: counts::read(&text) }
 }
 
-/// The last lines of a stage's output, where test runners sum up what failed: who sees only the end of a long run sees why it failed.
+/// The last lines of a stage's output, where test runners sum up failures: the end of a long run is all that some readers see.
 fn end_of(text: &str) -> String {
     const LINES: usize = 40;
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
