@@ -83,6 +83,34 @@ impl RequestParameters {
         }
         text.split(',').filter(|_| count > 0).map(|text| number(name, text, range)).collect()
     }
+
+    /// Numbers and ranges of them (`7,100-2150`) with commas between them, none of them below 0.
+    pub(crate) fn ranges<N>(
+        &self,
+        name: &str,
+        range: &RangeInclusive<N>,
+        most: usize,
+    ) -> Result<Vec<RangeInclusive<N>>, RequestRefusal>
+    where
+        N: FromStr + PartialOrd + Display + Copy,
+    {
+        let text = self.text(name)?.unwrap_or_default();
+        let count = if text.is_empty() { 0 } else { text.split(',').count() };
+        if count > most {
+            return Err(RequestRefusal::parameter(name, format!("`{name}` has {count} ranges; {most} are the most")));
+        }
+        let parse = |text: &str| {
+            let (low, high) = text.split_once('-').unwrap_or((text, text));
+            let (low, high) = (number(name, low, range)?, number(name, high, range)?);
+            match low <= high {
+                true => Ok(low..=high),
+                false => {
+                    Err(RequestRefusal::parameter(name, format!("`{name}` has `{low}-{high}`, which is no range")))
+                }
+            }
+        };
+        text.split(',').filter(|_| count > 0).map(parse).collect()
+    }
 }
 
 /// The token, if the URL has one.
@@ -131,6 +159,8 @@ mod tests {
         let all = query("level=7&tracks=1,2,3&filter=a%20%3D%3D+%22%C3%A4%22&token=x").unwrap();
         assert_eq!(all.needed("level", 0..=62_u8), Ok(7));
         assert_eq!(all.numbers("tracks", &(0..=u32::MAX), 3), Ok(vec![1, 2, 3]));
+        assert_eq!(all.ranges("tracks", &(0..=9_u32), 3), Ok(vec![1..=1, 2..=2, 3..=3]));
+        assert_eq!(query("tracks=1-2,7").unwrap().ranges("tracks", &(0..=9_u32), 2), Ok(vec![1..=2, 7..=7]));
         assert_eq!(all.text("filter"), Ok(Some("a == \"ä\"")));
         let none = query("").unwrap();
         assert_eq!((none.number("level", 0..=62_u8), none.numbers("tracks", &(0..=9_u32), 3)), (Ok(None), Ok(vec![])));

@@ -9,6 +9,7 @@
 //! Between two pieces no thread is kept; a slow client keeps no more than one batch and the buffers
 //! of the streams. A limited number of requests read at a time; others wait for a while.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
@@ -49,7 +50,7 @@ const AFTER: HeaderName = HeaderName::from_static("kymo-after");
 const END: HeaderName = HeaderName::from_static("kymo-end");
 /// Header of a page: the number of files of which rows are missing.
 const MISSING: HeaderName = HeaderName::from_static("kymo-missing");
-/// Threads of a question.
+/// Ranges of threads of a question.
 const THREADS_MAX: usize = 1024;
 /// The media type of an Arrow IPC stream.
 const KIND: &str = "application/vnd.apache.arrow.stream";
@@ -64,7 +65,7 @@ struct RowsQuestion {
     limit: u64,
     page: Option<PageOf>,
     /// Only events of these threads: those that their CPUs ran.
-    threads: Vec<i32>,
+    threads: Vec<RangeInclusive<i32>>,
 }
 
 /// A place between rows.
@@ -115,7 +116,7 @@ impl RowsQuestion {
         let filter = query.text("filter")?.map(str::to_owned);
         let limit = query.number("limit", 1..=i64::MAX as u64)?.unwrap_or(LIMIT);
         let page = page(query, limit)?;
-        let threads = query.numbers("threads", &(0..=i32::MAX), THREADS_MAX)?;
+        let threads = query.ranges("threads", &(0..=i32::MAX), THREADS_MAX)?;
         Ok(Self { begin_ns, end_ns, events, filter, columns, limit, page, threads })
     }
 
@@ -159,7 +160,7 @@ impl RowsQuestion {
         let question = EventsQuestion { columns: columns.or(question.columns.clone()), ..question };
         let pages = session.event_pages(&question).map_err(|failure| refusal(&failure))?;
         Ok(match timeline {
-            Some(timeline) => pages.of_threads(EventsOfThreads::new(timeline, &threads)),
+            Some(timeline) => pages.of_threads(EventsOfThreads::new(timeline, threads)),
             None => pages,
         })
     }

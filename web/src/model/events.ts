@@ -12,8 +12,8 @@ export interface EventQuestion {
   readonly filter: string | null;
   /** Names, that may have `*` and `?`; none: all. */
   readonly names: readonly string[];
-  /** Only events that happened while their CPU ran one of these threads. */
-  readonly threads?: readonly number[];
+  /** Only events that happened while their CPU ran one of these threads: numbers and ranges of them, `7,100-2150`. */
+  readonly threads?: string;
 }
 
 export const ALL_EVENTS: EventQuestion = { filter: null, names: [] };
@@ -66,7 +66,7 @@ export function questionText({ filter, names, threads }: EventQuestion): string 
     parts.set("filter", filter);
   }
   if (threads !== undefined) {
-    parts.set("threads", threads.join(","));
+    parts.set("threads", threads);
   }
   return parts.toString();
 }

@@ -2,13 +2,21 @@
 // ran, which the server knows.
 
 import type { Track } from "./catalogue.ts";
+import type { EventQuestion } from "./events.ts";
 import { trackTest } from "./filter-tracks.ts";
-import { PLAIN_FILTER, unanswered, type Facet, type Filter } from "./filter.ts";
+import { expressionOf, PLAIN_FILTER, questionOf, unanswered, type Facet, type Filter } from "./filter.ts";
 
-/** As many the server takes. */
-const THREADS_MAX = 1_024;
+/** As many ranges the server takes, and as many numbers in a question to an analysis. */
+const RANGES_MAX = 1_024;
+const THREADS_MAX = 20_000;
 /** Where no thread is meant: no thread has this number. */
-const NO_THREAD = 2 ** 31 - 1;
+const NO_THREAD = 999_999_999;
+
+/** Threads that a filter means: their numbers in order, and the same in few words, `7,100-2150`. */
+export interface Meant {
+  readonly numbers: readonly number[];
+  readonly ranges: string;
+}
 
 const OF_THREADS: readonly Facet[] = ["applications", "processes", "threads"];
 
@@ -17,20 +25,52 @@ function lackingOf(filter: Filter): readonly Facet[] {
   return unanswered(filter).filter((facet) => OF_THREADS.includes(facet));
 }
 
-/** The numbers of the threads that are meant where events do not name theirs; `null`: fields of events say it, or it cannot be asked. */
-export function threadsMeant(filter: Filter, tracks: readonly Track[]): readonly number[] | null {
+/** The threads that are meant where events do not name theirs; `null`: fields of events say it, or it cannot be asked. */
+export function threadsMeant(filter: Filter, tracks: readonly Track[]): Meant | null {
   const lacking = lackingOf(filter);
   if (lacking.length === 0 || !tracks.some(({ id }) => /^cpu\/\d+\/\d+\/thread$/.test(id))) {
     return null;
   }
   const chosen = Object.fromEntries(lacking.map((facet) => [facet, filter[facet]]));
   const isMeant = trackTest({ ...PLAIN_FILTER, owners: filter.owners, ...chosen }, tracks) ?? (() => true);
-  const meant = new Set(tracks.filter((track) => track.tid !== null && track.kind === "states" && isMeant(track)).flatMap(({ tid }) => tid ?? []));
-  return meant.size > THREADS_MAX ? null : meant.size === 0 ? [NO_THREAD] : [...meant].sort((one, other) => one - other);
+  const threads = tracks.filter((track) => track.tid !== null && track.kind === "states");
+  const meant = new Set(threads.filter(isMeant).map(({ tid }) => tid ?? 0));
+  const known = [...new Set(threads.map(({ tid }) => tid ?? 0))].sort((one, other) => one - other);
+  const ranges = rangesOf(known, meant);
+  if (ranges.length > RANGES_MAX || meant.size > THREADS_MAX) {
+    return null;
+  }
+  const numbers = known.filter((tid) => meant.has(tid));
+  return numbers.length === 0 ? { numbers: [NO_THREAD], ranges: `${NO_THREAD}` } : { numbers, ranges: ranges.join(",") };
+}
+
+/** The wanted ones of some numbers, as few ranges: between the ends of one there is no other known number. */
+function rangesOf(known: readonly number[], wanted: ReadonlySet<number>): readonly string[] {
+  const ranges: string[] = [];
+  let first: number | null = null;
+  known.forEach((number, index) => {
+    if (!wanted.has(number)) {
+      return;
+    }
+    first ??= number;
+    const next = known[index + 1];
+    if (next === undefined || !wanted.has(next)) {
+      ranges.push(first === number ? `${number}` : `${first}-${number}`);
+      first = null;
+    }
+  });
+  return ranges;
 }
 
 /** The chosen facets that lists and statistics cannot follow: no field of an event expresses them, and neither do the threads that CPUs ran. */
 export function unfollowed(filter: Filter, tracks: readonly Track[]): readonly Facet[] {
   const lacking = unanswered(filter);
   return threadsMeant(filter, tracks) === null ? lacking : lacking.filter((facet) => !OF_THREADS.includes(facet));
+}
+
+/** The events that a filter selects, of all tracks; or those of some names, whatever names the filter selects. */
+export function eventQuestion(filter: Filter, tracks: readonly Track[], names: readonly string[] = []): EventQuestion {
+  const threads = threadsMeant(filter, tracks);
+  const { filter: expression, event } = names.length === 0 ? questionOf(filter) : { filter: expressionOf(filter), event: names };
+  return { filter: expression === undefined || expression === "" ? null : expression, names: event ?? [], ...(threads === null ? {} : { threads: threads.ranges }) };
 }

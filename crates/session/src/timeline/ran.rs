@@ -6,9 +6,10 @@
 //! wanted: bash    · · ·  s              ·  ·          a switch is an event of the thread before it
 //! ```
 
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use kymo_analysis::timeline::{Thing, TrackKey};
 
 use super::exact::TrackRun;
@@ -26,17 +27,33 @@ type WantedRuns = Arc<Vec<(i64, i64)>>;
 #[derive(Debug)]
 pub struct EventsOfThreads {
     timeline: Arc<Timeline>,
-    threads: HashSet<u64>,
+    /// Ranges of their numbers, in order and apart from each other.
+    threads: Vec<RangeInclusive<u64>>,
     /// By CPU and chunk.
     known: Mutex<HashMap<(u64, usize), WantedRuns>>,
 }
 
 impl EventsOfThreads {
-    /// Of the threads with these numbers, on any machine.
+    /// Of the threads with these numbers, on any machine. Threads of a process often have numbers in a row.
     #[must_use]
-    pub fn new(timeline: &Arc<Timeline>, tids: &[i32]) -> Self {
-        let threads = tids.iter().map(|tid| u64::from(tid.cast_unsigned())).collect();
+    pub fn new(timeline: &Arc<Timeline>, tids: Vec<RangeInclusive<i32>>) -> Self {
+        let unsigned = |tid: i32| u64::from(tid.cast_unsigned());
+        let mut ranges: Vec<(u64, u64)> =
+            tids.into_iter().map(|tids| (unsigned(*tids.start()), unsigned(*tids.end()))).collect();
+        ranges.sort_unstable();
+        let mut threads: Vec<RangeInclusive<u64>> = Vec::new();
+        for (begin, end) in ranges {
+            match threads.last_mut().filter(|last| begin <= *last.end()) {
+                Some(last) => *last = *last.start()..=end.max(*last.end()),
+                None => threads.push(begin..=end),
+            }
+        }
         Self { timeline: Arc::clone(timeline), threads, known: Mutex::default() }
+    }
+
+    fn has(&self, thread: u64) -> bool {
+        let next = self.threads.partition_point(|range| *range.end() < thread);
+        self.threads.get(next).is_some_and(|range| range.contains(&thread))
     }
 
     /// For each event whether it is of one of the threads, by its data stream and its time.
@@ -79,7 +96,7 @@ impl EventsOfThreads {
             return Ok(Arc::clone(runs));
         }
         let runs = self.timeline.runs_of(place.0, place.1, progress)?;
-        let is_wanted = |run: &&TrackRun| self.threads.contains(&run.value);
+        let is_wanted = |run: &&TrackRun| self.has(run.value);
         let wanted = runs.iter().filter(is_wanted).map(|run| (begin_of(run), run.end));
         let runs: WantedRuns = Arc::new(wanted.collect());
         let mut known = known();

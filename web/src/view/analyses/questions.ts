@@ -26,7 +26,7 @@ export function excludedText(page: Asking, kind: string): string {
 
 function threadsOf({ store }: Asking): readonly number[] | null {
   const { filter, catalogue } = store.state;
-  return filter.mode === "exclude" ? threadsMeant(filter, catalogue.tracks) : null;
+  return filter.mode === "exclude" ? (threadsMeant(filter, catalogue.tracks)?.numbers ?? null) : null;
 }
 
 function isOfThreads({ desk }: Asking, kind: string): boolean {

@@ -15,8 +15,7 @@ import { checkExpression, countEvents, type Problem } from "../../api/filter.ts"
 import { pause } from "../../api/changes.ts";
 import { FIRST_PLACE, LAST_PLACE, baseNames, fieldNames, isSingle, narrowed, placeText, questionText, readNames, wantedNames, type Direction, type EventPage, type EventQuestion, type Place } from "../../model/events.ts";
 import { passes, type Fault } from "../../model/fault.ts";
-import { expressionOf, questionOf } from "../../model/filter.ts";
-import { threadsMeant } from "../../model/filter-threads.ts";
+import { eventQuestion } from "../../model/filter-threads.ts";
 import { BELOW_MAX, PLAIN_LISTED, type ListPlace, type Listed } from "../../model/listed.ts";
 import { isRecording } from "../../model/live.ts";
 import { NO_REEL, endOf, firstOf, joinedBy, placeOf, rowOfPlace, timeOf, trimmed, type Reel } from "../../model/reel.ts";
@@ -211,9 +210,7 @@ export class EventsDesk {
   private question(): EventQuestion {
     const { filter, catalogue } = this.page.state;
     const names = readNames(this.store.state.names);
-    const threads = threadsMeant(filter, catalogue.tracks);
-    const { filter: expression, event } = names.length === 0 ? questionOf(filter) : { filter: expressionOf(filter), event: names };
-    return { filter: expression === undefined || expression === "" ? null : expression, names: event ?? [], ...(threads === null ? {} : { threads }) };
+    return eventQuestion(filter, catalogue.tracks, names);
   }
 
   private restart(question: EventQuestion): void {

@@ -5,8 +5,9 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { ApiFault } from "../../api/client.ts";
 import { checkExpression, countEvents, type Checked, type Count } from "../../api/filter.ts";
 import { marked, remembered, type Vocabulary } from "../../model/completion.ts";
+import { questionText } from "../../model/events.ts";
 import { eventNames } from "../../model/facets.ts";
-import { queryOf } from "../../model/filter.ts";
+import { eventQuestion } from "../../model/filter-threads.ts";
 import { refiltered } from "../../state/filter.ts";
 import { usePick } from "../hooks.ts";
 import { put, useOffers } from "../offers.tsx";
@@ -180,9 +181,9 @@ function Words({ said, draft }: { readonly said: Said; readonly draft: string })
 
 /** The server's answers on the written text, together with the rest of the filter. */
 function useAnswers(page: Page, draft: string): Said {
-  const [filter] = usePick(page.store, (state) => [state.filter] as const);
+  const [filter, tracks] = usePick(page.store, (state) => [state.filter, state.catalogue.tracks] as const);
   const [said, setSaid] = useState<Said>(NOTHING);
-  const query = queryOf({ ...filter, text: draft });
+  const query = questionText(eventQuestion({ ...filter, text: draft }, tracks));
   useEffect(() => {
     const ending = new AbortController();
     const timer = setTimeout(() => {

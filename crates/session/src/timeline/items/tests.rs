@@ -305,14 +305,17 @@ fn pages_of_threads_have_the_events_at_which_their_cpus_ran_them() {
 
     let folder = tempfile::tempdir().unwrap();
     let truth = write_trace(folder.path(), 300);
-    for (slice_bytes, tids) in [(Some(1), &[1][..]), (None, &[2]), (Some(1), &[4, 2])] {
+    for (slice_bytes, tids) in
+        [(Some(1), vec![1..=1]), (None, vec![2..=2]), (Some(1), vec![4..=4, 2..=2]), (None, vec![2..=7, 1..=2, 3..=3])]
+    {
         let timeline = built(folder.path(), slice_bytes);
         // Each thread wakes the next one, and leaves its CPU to it.
-        let is_of = |number: usize| tids.contains(&((number / 2 % 4) as i32 + 1));
+        let is_of = |number: usize| tids.iter().any(|range| range.contains(&((number / 2 % 4) as i32 + 1)));
         let expected: Vec<i64> =
             truth.events.iter().enumerate().filter(|(number, _)| is_of(*number)).map(|(_, event)| event.0).collect();
         let question = EventsQuestion { columns: Some(vec!["time".into()]), ..EventsQuestion::default() };
-        let pages = timeline.session.event_pages(&question).unwrap().of_threads(EventsOfThreads::new(&timeline, tids));
+        let wanted = EventsOfThreads::new(&timeline, tids.clone());
+        let pages = timeline.session.event_pages(&question).unwrap().of_threads(wanted);
         let progress = Arc::new(Progress::default());
         let counted = pages.count(u64::MAX, &progress).unwrap();
         assert_eq!((counted.events as usize, counted.is_exact), (expected.len(), true));
