@@ -57,7 +57,7 @@ pub(crate) fn screen(info: &Info, paths: &[PathBuf], terminal: Screen, out: &mut
             writeln!(out, "  span      {}", span_of(span, info.is_unix))?;
             // Events that are all in one moment have no shape.
             if span.1 > span.0 {
-                writeln!(out, "  density   {}  (bytes over the span)", sparkline(&info.density))?;
+                writeln!(out, "  density   {}", density(&info.density, terminal.width))?;
             }
         }
         None if info.traces.iter().any(|trace| trace.span_ns.is_some()) => apart(info, out)?,
@@ -69,6 +69,17 @@ pub(crate) fn screen(info: &Info, paths: &[PathBuf], terminal: Screen, out: &mut
     writeln!(out, "  losses    {}", show::losses(&info.report).unwrap_or_else(|| "none reported".to_owned()))?;
     classes(info, terminal, out)?;
     next(info, paths, out)
+}
+
+/// Bytes over the span, as wide as the screen allows: several parts are one character of a narrow one.
+fn density(parts: &[u64], width: Option<usize>) -> String {
+    const HEAD: usize = "  density   ".len();
+    const LEGEND: &str = "  (bytes over the span)";
+    let width = width.unwrap_or(usize::MAX);
+    let together = parts.len().div_ceil(width.saturating_sub(HEAD).max(1)).max(1);
+    let line = sparkline(&parts.chunks(together).map(|parts| parts.iter().sum()).collect::<Vec<u64>>());
+    let has_room = HEAD + parts.len().div_ceil(together) + LEGEND.len() <= width;
+    if has_room { line + LEGEND } else { line }
 }
 
 /// The number of events and how many a second.
@@ -277,6 +288,21 @@ mod tests {
         assert_eq!(text(80), wide);
         assert!(text(30).lines().all(|line| line.chars().count() <= 34), "{}", text(30));
         assert!(text(30).contains("62.5%") && text(30).contains('…'), "{}", text(30));
+    }
+
+    #[test]
+    fn the_density_fits_and_keeps_all_bytes() {
+        let parts: Vec<u64> = (0..60).map(|part| u64::from(part == 59)).collect();
+        let long = |width| density(&parts, width);
+        assert_eq!(long(None), long(Some(96)));
+        assert!(long(None).ends_with("█  (bytes over the span)"), "{}", long(None));
+        for width in 1..96 {
+            let line = long(Some(width));
+            // The last part has all bytes, and the others nothing.
+            assert_eq!(line.trim_end_matches("  (bytes over the span)").trim_start(), "█", "{width}");
+            assert!(12 + line.chars().count() <= width.max(13), "{width}: {line}");
+        }
+        assert_eq!(density(&[], Some(80)), "  (bytes over the span)");
     }
 
     #[test]
