@@ -50,6 +50,8 @@ const AFTER: HeaderName = HeaderName::from_static("kymo-after");
 const END: HeaderName = HeaderName::from_static("kymo-end");
 /// Header of a page: the number of files of which rows are missing.
 const MISSING: HeaderName = HeaderName::from_static("kymo-missing");
+/// Header of a page: `false` while rows of the wanted threads may be missing, because the timeline is still being read.
+const COMPLETE: HeaderName = HeaderName::from_static("kymo-complete");
 /// Ranges of threads of a question.
 const THREADS_MAX: usize = 1024;
 /// The media type of an Arrow IPC stream.
@@ -283,6 +285,12 @@ pub(crate) async fn events(asked: OpenTraces, viewer: Viewer, uri: Uri) -> Resul
     Ok(([(header::CONTENT_TYPE, HeaderValue::from_static(KIND))], Body::from_stream(body)).into_response())
 }
 
+/// The traces as a timeline knows them, if there is one: of traces that grow, its numbers of streams may not be those of the
+/// latest session.
+fn session_of(asked: &OpenTraces, timeline: Option<&Arc<Timeline>>) -> Arc<Session> {
+    timeline.map_or_else(|| asked.current.session(), |timeline| Arc::clone(timeline.session()))
+}
+
 /// Answers with a page.
 async fn answer_page(
     asked: &OpenTraces,
@@ -290,9 +298,10 @@ async fn answer_page(
     question: RowsQuestion,
     of: PageOf,
 ) -> Result<Response, RequestRefusal> {
-    let (session, progress) = (asked.current.session(), Arc::<Progress>::default());
+    let progress = Arc::<Progress>::default();
     let own = Arc::clone(&progress);
     let timeline = question.timeline(asked)?;
+    let session = session_of(asked, timeline.as_ref());
     let needed =
         timeline.as_ref().map_or(0, |timeline| timeline.items_bytes()) + READ_BYTES + question.limit * ROW_BYTES;
     let read = move |_: &Progress| question.read_page((&session, timeline.as_ref()), of, &own);
@@ -300,7 +309,11 @@ async fn answer_page(
     let (page, bytes) = read?;
     let mut response = held::answer(KIND, bytes, memory);
     let places = [(BEFORE, page.before.to_string()), (AFTER, page.after.to_string())];
-    let facts = [(END, page.is_end.to_string()), (MISSING, page.missing.len().to_string())];
+    let facts = [
+        (END, page.is_end.to_string()),
+        (MISSING, page.missing.len().to_string()),
+        (COMPLETE, page.is_complete.to_string()),
+    ];
     let said = places.into_iter().chain(facts);
     for (name, value) in said {
         response.headers_mut().insert(name, HeaderValue::from_str(&value).map_err(RequestRefusal::fault)?);
@@ -313,9 +326,10 @@ pub(crate) async fn count(asked: OpenTraces, viewer: Viewer, uri: Uri) -> Result
     let question = RowsQuestion::new(&RequestParameters::new(&uri, &["begin", "end", "filter", "event", "threads"])?)?;
     let question = question.up_to(asked.current.last_ns());
     let _place = asked.readers.enter().await?;
-    let (session, progress) = (asked.current.session(), Arc::<Progress>::default());
+    let progress = Arc::<Progress>::default();
     let own = Arc::clone(&progress);
     let timeline = question.timeline(&asked)?;
+    let session = session_of(&asked, timeline.as_ref());
     let needed = timeline.as_ref().map_or(0, |timeline| timeline.items_bytes()) + READ_BYTES;
     let counts = move |_: &Progress| {
         let question = RowsQuestion { limit: u64::MAX, ..question };

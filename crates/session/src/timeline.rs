@@ -336,7 +336,7 @@ impl Timeline {
         let (done_bytes, total_bytes) = self.progress.bytes();
         let (built, failure) = self.desk.state(self.is_started.load(Ordering::Relaxed));
         // Everything that is built stays, and the rest will never be there.
-        let gone = self.session.gone_files();
+        let gone = self.session.gone_files_seen();
         let failure = failure.or_else(|| gone_text(&gone));
         let state = if gone.is_empty() { built } else { TimelineState::Failed };
         let (tracks, values) = self.names.count();

@@ -100,6 +100,8 @@ pub struct EventPage {
     pub is_end: bool,
     /// Files of which rows may be missing: they were removed or truncated while the traces were open.
     pub missing: Vec<ReportProblem>,
+    /// No rows of wanted threads are missing because the timeline, which knows when threads ran, is still being read.
+    pub is_complete: bool,
 }
 
 /// How many events there are.
@@ -237,7 +239,8 @@ impl EventPages {
         let last = places.last().or(first.as_ref()).map(behind);
         let batches = found.iter().map(|(batch, _)| batch.project(&self.shown)).collect::<Result<_, _>>()?;
         let (before, after) = (first.unwrap_or(place), last.unwrap_or(place));
-        Ok(EventPage { batches, before, after, is_end, missing: self.missing() })
+        let missing = self.missing();
+        Ok(EventPage { batches, before, after, is_end, missing, is_complete: self.is_complete() })
     }
 
     /// How many events there are: counted if that takes no more than so many bytes of packets, else as many as there are about, if
@@ -250,7 +253,7 @@ impl EventPages {
         let all = bytes(&self.plan.wanted());
         if all <= bytes_max {
             let events = self.count_between((self.plan.begin_ns, self.plan.end_ns), progress)?;
-            return Ok(EventCount { events, is_exact: self.missing().is_empty() });
+            return Ok(EventCount { events, is_exact: self.is_complete() && self.missing().is_empty() });
         }
         // Slices at even distances, as many as may be read.
         let table = EventTable { plan: Arc::clone(&self.plan) };
@@ -260,7 +263,7 @@ impl EventPages {
         for chunk in chunks.iter().skip(step / 2).step_by(step) {
             let Some(slice) = &chunk.slice else {
                 let events = self.count_between((self.plan.begin_ns, self.plan.end_ns), progress)?;
-                return Ok(EventCount { events, is_exact: self.missing().is_empty() });
+                return Ok(EventCount { events, is_exact: self.is_complete() && self.missing().is_empty() });
             };
             let mut partition = EventPartition::of_chunk(&self.plan, chunk).cancelled_by(progress);
             events += self.rows(&mut partition, progress)?;
@@ -268,6 +271,11 @@ impl EventPages {
         }
         let about = u128::from(events) * u128::from(all) / u128::from(read.max(1));
         Ok(EventCount { events: about as u64, is_exact: false })
+    }
+
+    /// Whether it was known for all rows so far which threads they are of.
+    fn is_complete(&self) -> bool {
+        self.threads.as_ref().is_none_or(|threads| threads.is_complete())
     }
 
     fn missing(&self) -> Vec<ReportProblem> {

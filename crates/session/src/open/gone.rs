@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use kymo_source::{LiveState, SourceErrorKind, TraceFolder};
@@ -20,17 +20,44 @@ use crate::open::report::ReportProblem;
 
 /// How often files are looked at, however often they are asked for.
 const EVERY: Duration = Duration::from_secs(1);
+/// So long after a file of a part was missed it counts as removed: its recorder may be deleting the part, file by file.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// The files that are gone, by their paths: shared by sessions of the same traces.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GoneFiles(Arc<Mutex<GoneState>>);
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct GoneState {
     looked: Option<Instant>,
-    found: BTreeMap<String, String>,
+    /// A thread looks at the files.
+    is_looking: bool,
+    found: BTreeMap<String, GoneFile>,
+    /// Files of parts that were missed, and since when.
+    suspected: BTreeMap<String, Instant>,
     /// Folders of parts that were deleted as a whole.
     parts: BTreeSet<PathBuf>,
+}
+
+/// A file that was removed or truncated.
+#[derive(Clone, Debug)]
+struct GoneFile {
+    /// The folder of its trace.
+    folder: PathBuf,
+    message: String,
+}
+
+/// The files of a trace at one look.
+enum SeenFolder {
+    DeletedPart,
+    /// Places of files that are gone, with messages; whether the folder is a part of a recording.
+    Gone(Vec<(String, String)>, bool),
+}
+
+impl GoneFiles {
+    fn lock(&self) -> MutexGuard<'_, GoneState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Session {
@@ -40,11 +67,27 @@ impl Session {
         self.look_for_gone(EVERY)
     }
 
+    /// The same as a look before saw it, which is a second old at most where the disk answers: a thread looks meanwhile. For
+    /// callers that must not wait for a disk.
+    pub(crate) fn gone_files_seen(self: &Arc<Self>) -> Vec<ReportProblem> {
+        let mut state = self.gone.lock();
+        if state.is_due(EVERY) && !state.is_looking {
+            state.is_looking = true;
+            let session = Arc::clone(self);
+            let looks = std::thread::Builder::new().name("gone files".to_owned()).spawn(move || {
+                session.look_for_gone(Duration::ZERO);
+                session.gone.lock().is_looking = false;
+            });
+            state.is_looking = looks.is_ok();
+        }
+        state.problems()
+    }
+
     /// How many parts of a recording were deleted since they were opened, and the folder that had them, as
     /// [`Session::gone_files`] saw it last: a recorder that keeps the latest parts deletes older ones.
     #[must_use]
     pub fn deleted_parts(&self) -> Option<(usize, String)> {
-        let state = self.gone.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.gone.lock();
         let folder = state.parts.first()?.parent()?.display().to_string();
         Some((state.parts.len(), folder))
     }
@@ -52,69 +95,103 @@ impl Session {
     /// The files that are gone now, for a later session of the same traces.
     pub(crate) fn gone_for_later(&self) -> GoneFiles {
         self.look_for_gone(Duration::ZERO);
-        let state = self.gone.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (found, parts) = (state.found.clone(), state.parts.clone());
-        GoneFiles(Arc::new(Mutex::new(GoneState { looked: None, found, parts })))
+        let state = GoneState { looked: None, is_looking: false, ..self.gone.lock().clone() };
+        GoneFiles(Arc::new(Mutex::new(state)))
     }
 
     fn look_for_gone(&self, every: Duration) -> Vec<ReportProblem> {
-        let mut state = self.gone.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.looked.is_none_or(|looked| looked.elapsed() >= every) {
-            self.traces.iter().for_each(|trace| state.look(&trace.folder));
-            state.looked = Some(Instant::now());
+        let state = self.gone.lock();
+        if !state.is_due(every) {
+            return state.problems();
         }
+        let parts = state.parts.clone();
+        // Others need not wait for the disk.
+        drop(state);
+        let folders = self.traces.iter().map(|trace| &trace.folder).filter(|folder| !parts.contains(folder.path()));
+        let seen: Vec<(PathBuf, SeenFolder)> = folders.map(|folder| (folder.path().to_owned(), look(folder))).collect();
+        let mut state = self.gone.lock();
+        state.take(seen);
         state.problems()
     }
 }
 
 impl GoneState {
-    /// Looks at the files of a trace.
-    fn look(&mut self, folder: &TraceFolder) {
-        if self.parts.contains(folder.path()) {
-            return;
+    fn is_due(&self, every: Duration) -> bool {
+        self.looked.is_none_or(|looked| looked.elapsed() >= every)
+    }
+
+    fn take(&mut self, seen: Vec<(PathBuf, SeenFolder)>) {
+        let before = std::mem::take(&mut self.suspected);
+        let now = Instant::now();
+        for (folder, seen) in seen {
+            let (gone, is_part) = match seen {
+                SeenFolder::Gone(gone, is_part) => (gone, is_part),
+                SeenFolder::DeletedPart => {
+                    self.parts.insert(folder);
+                    continue;
+                }
+            };
+            for (place, message) in gone {
+                let since = *before.get(&place).unwrap_or(&now);
+                if is_part && now.duration_since(since) < GRACE {
+                    self.suspected.insert(place, since);
+                } else {
+                    self.found.entry(place).or_insert_with(|| GoneFile { folder: folder.clone(), message });
+                }
+            }
         }
-        if is_deleted_part(folder.path()) {
-            self.parts.insert(folder.path().to_owned());
-            return;
-        }
-        look(folder, &mut self.found);
+        // Files of a part whose deletion took long were missed first. Sessions of today may not have that part.
+        let folders: BTreeSet<&PathBuf> = self.found.values().map(|gone| &gone.folder).collect();
+        self.parts.extend(
+            folders.into_iter().filter(|folder| is_part(folder) && is_gone(folder)).cloned().collect::<Vec<_>>(),
+        );
+        self.found.retain(|_, gone| !self.parts.contains(&gone.folder));
+        self.looked = Some(now);
     }
 
     fn problems(&self) -> Vec<ReportProblem> {
         let problem =
-            |(place, message): (&String, &String)| ReportProblem { place: place.clone(), message: message.clone() };
+            |(place, gone): (&String, &GoneFile)| ReportProblem { place: place.clone(), message: gone.message.clone() };
         self.found.iter().map(problem).collect()
     }
 }
 
 /// Looks at the files of a trace.
-fn look(folder: &TraceFolder, found: &mut BTreeMap<String, String>) {
-    for (number, entry) in folder.streams().iter().enumerate() {
-        let (place, message) = match folder.identity(number) {
-            Ok(now) if now.size < entry.size => {
-                let place = folder.stream(number).path().display().to_string();
-                (place, format!("the file was truncated while it was open, from {} to {} bytes", entry.size, now.size))
-            }
-            Err(error) if is_absent(&error.kind) => {
-                (error.path.display().to_string(), "the file was removed while it was open".to_owned())
-            }
-            // Other errors are told by those that read the file.
-            Ok(_) | Err(_) => continue,
-        };
-        found.entry(place).or_insert(message);
+fn look(folder: &TraceFolder) -> SeenFolder {
+    let is_part = is_part(folder.path());
+    if is_part && is_gone(folder.path()) {
+        return SeenFolder::DeletedPart;
     }
+    let gone = folder.streams().iter().enumerate().filter_map(|(number, entry)| match folder.identity(number) {
+        Ok(now) if now.size < entry.size => {
+            let place = folder.stream(number).path().display().to_string();
+            Some((
+                place,
+                format!("the file was truncated while it was open, from {} to {} bytes", entry.size, now.size),
+            ))
+        }
+        Err(error) if is_absent(&error.kind) => {
+            Some((error.path.display().to_string(), "the file was removed while it was open".to_owned()))
+        }
+        // Other errors are told by those that read the file.
+        Ok(_) | Err(_) => None,
+    });
+    SeenFolder::Gone(gone.collect(), is_part)
 }
 
-/// Whether a folder is gone that had other parts of the same recording beside it. Recorders number parts: `000017`.
-fn is_deleted_part(folder: &Path) -> bool {
-    let is_part = |path: &Path| {
+/// Whether a folder is a part of a recording, with others beside it. Recorders number parts: `000017`.
+fn is_part(folder: &Path) -> bool {
+    let has_number = |path: &Path| {
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         name.len() >= 6 && name.bytes().all(|byte| byte.is_ascii_digit())
     };
-    let is_gone = || matches!(folder.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
     let others = || folder.parent().and_then(|above| above.read_dir().ok()).into_iter().flatten().flatten();
-    let is_other = |path: &Path| is_part(path) && LiveState::of(path).is_some();
-    is_part(folder) && is_gone() && others().any(|other| is_other(&other.path()))
+    let is_other = |path: &Path| path != folder && has_number(path) && LiveState::of(path).is_some();
+    has_number(folder) && others().any(|other| is_other(&other.path()))
+}
+
+fn is_gone(folder: &Path) -> bool {
+    matches!(folder.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound)
 }
 
 fn is_absent(kind: &SourceErrorKind) -> bool {
@@ -171,7 +248,7 @@ mod tests {
         // Something may have been read meanwhile.
         fs::write(folder.path().join("other"), &other).unwrap();
         assert_eq!(now(), expected);
-        assert_eq!(told(&session.gone_for_later().0.lock().unwrap().problems(), folder.path()), expected);
+        assert_eq!(told(&session.gone_for_later().lock().problems(), folder.path()), expected);
     }
 
     #[test]
@@ -188,8 +265,10 @@ mod tests {
         let session = opened(folder.path());
         let built = timeline(&session);
         fs::remove_dir_all(folder.path()).unwrap();
-        let status = built.status();
-        assert_eq!((status.state, status.events), (TimelineState::Failed, Some(8)));
+        // A thread looks at the files.
+        let failed = || Some(built.status()).filter(|status| status.state == TimelineState::Failed);
+        let status = std::iter::repeat_with(|| (std::thread::yield_now(), failed()).1).flatten().next().unwrap();
+        assert_eq!(status.events, Some(8));
         let failure = status.failure.unwrap();
         let expected = format!("the file was removed while it was open: {}/one; another file", folder.path().display());
         assert!(failure.starts_with(&expected), "{failure}");
@@ -253,9 +332,21 @@ mod tests {
         fs::remove_dir_all(&parts[0]).unwrap();
         let deleted = Some((1, folder.path().display().to_string()));
         assert_eq!((session.look_for_gone(Duration::ZERO).len(), session.deleted_parts()), (0, deleted.clone()));
-        // A file of the other one is missed.
+        // A file of the other one is missed: after a while, for its part may be about to be deleted.
+        fs::create_dir(folder.path().join("000003")).unwrap();
+        fs::write(folder.path().join("000003").join(kymo_source::LIVE_FILE), "kymo-live 1 recording 189 1\n").unwrap();
         fs::remove_file(parts[1].join("one")).unwrap();
-        assert_eq!((session.look_for_gone(Duration::ZERO).len(), session.deleted_parts()), (1, deleted));
+        assert_eq!((session.look_for_gone(Duration::ZERO).len(), session.deleted_parts()), (0, deleted));
+        let missed = std::iter::repeat_with(|| session.look_for_gone(Duration::ZERO)).find(|gone| !gone.is_empty());
+        assert_eq!(told(&missed.unwrap(), folder.path()), ["000002/one: the file was removed while it was open"]);
+        // It was, and took long; a later session, which does not have the part any more, knows it as well.
+        let later = Session { gone: session.gone_for_later(), ..Session::open(&[], &OpenOptions::default()).unwrap() };
+        assert_eq!(later.look_for_gone(Duration::ZERO).len(), 1);
+        fs::remove_dir_all(&parts[1]).unwrap();
+        let deleted = Some((2, folder.path().display().to_string()));
+        for session in [&later, &*session] {
+            assert_eq!((session.look_for_gone(Duration::ZERO).len(), session.deleted_parts()), (0, deleted.clone()));
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! ```
 
 use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hashbrown::HashMap;
@@ -17,9 +18,6 @@ use super::items::begin_of;
 use super::{Timeline, TimelineFailure};
 use crate::open::progress::Progress;
 
-/// Parts of the trace of which is kept when the threads ran.
-const KEPT_MAX: usize = 512;
-
 /// When a CPU runs wanted threads, in the order of time, counted from the timeline's begin.
 type WantedRuns = Arc<Vec<(i64, i64)>>;
 
@@ -29,8 +27,10 @@ pub struct EventsOfThreads {
     timeline: Arc<Timeline>,
     /// Ranges of their numbers, in order and apart from each other.
     threads: Vec<RangeInclusive<u64>>,
-    /// By CPU and chunk.
+    /// By CPU and chunk. Events are asked about in the order of time: those before the last chunk are forgotten.
     known: Mutex<HashMap<(u64, usize), WantedRuns>>,
+    /// It was known of all chunks which thread ran at their begin.
+    is_complete: AtomicBool,
 }
 
 impl EventsOfThreads {
@@ -48,12 +48,18 @@ impl EventsOfThreads {
                 None => threads.push(begin..=end),
             }
         }
-        Self { timeline: Arc::clone(timeline), threads, known: Mutex::default() }
+        Self { timeline: Arc::clone(timeline), threads, known: Mutex::default(), is_complete: AtomicBool::new(true) }
     }
 
     fn has(&self, thread: u64) -> bool {
         let next = self.threads.partition_point(|range| *range.end() < thread);
         self.threads.get(next).is_some_and(|range| range.contains(&thread))
+    }
+
+    /// Whether all was known for the answers so far. As long as the timeline is being read, events may be missing: those at
+    /// which a CPU goes on with a thread that it was switched to in a part that is not read yet.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.is_complete.load(Ordering::Relaxed)
     }
 
     /// For each event whether it is of one of the threads, by its data stream and its time.
@@ -95,14 +101,16 @@ impl EventsOfThreads {
         if let Some(runs) = known().get(&place) {
             return Ok(Arc::clone(runs));
         }
-        let runs = self.timeline.runs_of(place.0, place.1, progress)?;
+        let found = self.timeline.runs_of(place.0, place.1, progress)?;
+        if !found.is_complete {
+            self.is_complete.store(false, Ordering::Relaxed);
+        }
         let is_wanted = |run: &&TrackRun| self.has(run.value);
-        let wanted = runs.iter().filter(is_wanted).map(|run| (begin_of(run), run.end));
+        let wanted = found.runs.iter().filter(is_wanted).map(|run| (begin_of(run), run.end));
         let runs: WantedRuns = Arc::new(wanted.collect());
         let mut known = known();
-        if known.len() >= KEPT_MAX {
-            known.clear();
-        }
+        // Packets of one time may lie in two chunks.
+        known.retain(|(_, chunk), _| chunk.abs_diff(place.1) <= 1);
         known.insert(place, Arc::clone(&runs));
         Ok(runs)
     }

@@ -314,9 +314,11 @@ export class EventsDesk {
     const follows = follow.isOn && !this.seen.follow.isOn;
     const isMarked = mark !== this.seen.mark && !this.isOwn;
     const isLonger = status?.extent.end !== this.seen.status?.extent.end;
+    // Until all is read, events of chosen threads may be missing: those of a CPU that was switched to its thread in a part that is not read yet.
+    const isRead = status?.state === "complete" && this.seen.status?.state !== "complete";
     this.seen = this.page.state;
     const question = isOther ? this.question() : this.store.state.question;
-    if (questionText(question) !== questionText(this.store.state.question)) {
+    if (questionText(question) !== questionText(this.store.state.question) || (isRead && question.threads !== undefined)) {
       this.restart(question);
     }
     if (isLonger) {

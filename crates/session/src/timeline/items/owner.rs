@@ -60,19 +60,19 @@ impl Timeline {
         let chunk = self.chunk_at(at);
         let runs = match ran.entry((key, chunk)) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => place.insert(self.runs_of(key, chunk, progress)?),
+            Entry::Vacant(place) => place.insert(self.runs_of(key, chunk, progress)?.runs),
         };
         let is_there = |run: &&TrackRun| begin_of(run) < at && at <= run.end;
         Ok(runs.iter().find(is_there).map(|run| (lane.host, run.value)))
     }
 
-    /// The threads that a CPU ran, as far as a chunk tells.
+    /// The threads that a CPU ran in a chunk.
     pub(in crate::timeline) fn runs_of(
         &self,
         key: u64,
         chunk: usize,
         progress: &Progress,
-    ) -> Result<Vec<TrackRun>, TimelineFailure> {
+    ) -> Result<ChunkRuns, TimelineFailure> {
         let mut walk = TrackWalk {
             timeline: self,
             progress,
@@ -86,8 +86,16 @@ impl Timeline {
         };
         let before = walk.before(key, chunk)?;
         let wanted = TrackRequest { key, ..walk.wanted(chunk) };
-        walk.runs(chunk, before, wanted)
+        let runs = walk.runs(chunk, before, wanted)?;
+        Ok(ChunkRuns { runs, is_complete: walk.is_complete })
     }
+}
+
+/// When threads ran on a CPU.
+pub(in crate::timeline) struct ChunkRuns {
+    pub(in crate::timeline) runs: Vec<TrackRun>,
+    /// Everything before the chunk is read already. Otherwise the thread that ran at its begin is unknown.
+    pub(in crate::timeline) is_complete: bool,
 }
 
 /// Since when a thread ran at the latest: the first event of a trace is of the thread that ran before it, too.
