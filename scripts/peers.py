@@ -48,7 +48,7 @@ PACKAGES = {"babeltrace": "babeltrace2", "bt2": "babeltrace2", "lttng-analyses":
 COMMAND_TIMEOUT_S = 60
 TEST_TIMEOUT_S = 600
 # Lines in the output of a test, before its result: a test in Python begins, kymo runs, a feature is absent, kymo hangs or crashes.
-BEGINS, RUNS, ABSENT_MARK, BROKEN = "# begins", "# runs kymo", "# absent: ", "# broken: "
+BEGINS, RUNS, ABSENT_MARK, BROKEN = "# begins ", "# runs kymo", "# absent: ", "# broken: "
 # The exit status of a program in Rust that panics.
 PANIC = 101
 RESULT = re.compile(r"(not )?ok\s+\d+(?:\s+-)?\s*(.*?)(?:\s+#\s*(SKIP|TODO)\b.*)?", re.IGNORECASE)
@@ -324,44 +324,53 @@ def run_unittests(file):
     file = pathlib.Path(file)
 
     class Result(unittest.TestResult):
+        """One line for each test that ends, and for a class or module whose setup fails."""
+
         count = 0
 
         def startTest(self, test):
-            print(BEGINS, flush=True)
+            print(f"{BEGINS}{self.name(test)}", flush=True)
+            self.problems, self.skipped = [], ""
+
+        def stopTest(self, test):
+            word, more = ("not ok", "") if self.problems else ("ok", self.skipped)
+            self.line(test, word, "".join(self.problems), more)
+
+        def name(self, test):
+            return test.id().removeprefix(f"{file.stem}.")
 
         def line(self, test, word, detail="", more=""):
             self.count += 1
             print("".join(f"# {part}\n" for part in detail.splitlines()), end="")
-            print(f"{word} {self.count} - {test.id().removeprefix(file.stem + '.')}{more}", flush=True)
-
-        def addSuccess(self, test):
-            self.line(test, "ok")
+            print(f"{word} {self.count} - {self.name(test)}{more}", flush=True)
 
         def addError(self, test, error):
-            self.line(test, "not ok", self._exc_info_to_string(error, test))
+            problem = self._exc_info_to_string(error, test)
+            if test.countTestCases():
+                self.problems.append(problem)
+            else:
+                self.line(test, "not ok", problem)
 
         addFailure = addError
 
-        def addSkip(self, test, reason):
-            self.line(test, "ok", more=f" # SKIP {reason}")
-
-        def addExpectedFailure(self, test, error):
-            self.line(test, "ok")
-
-        def addUnexpectedSuccess(self, test):
-            self.line(test, "not ok")
-
         def addSubTest(self, test, subtest, error):
             if error:
-                self.line(subtest, "not ok", self._exc_info_to_string(error, test))
+                self.problems.append(self._exc_info_to_string(error, test))
+
+        def addUnexpectedSuccess(self, test):
+            self.problems.append("passes, although a failure is expected")
+
+        def addSkip(self, test, reason):
+            self.skipped = f" # SKIP {reason}"
 
     # A package with tests is entered from where its name begins.
     top = file.parent
     while (top / "__init__.py").exists():
         top = top.parent
-    result = Result()
-    unittest.TestLoader().discover(str(file.parent), file.name, str(top)).run(result)
-    print(f"1..{result.count}")
+    tests = unittest.TestLoader().discover(str(file.parent), file.name, str(top))
+    # First: a test that ends the process ends those behind it, too.
+    print(f"1..{tests.countTestCases()}", flush=True)
+    tests.run(Result())
     return 0
 
 
@@ -420,7 +429,9 @@ class Program:
 
     def __init__(self, command, environment, folder, words):
         self.words, self.results, self.before = words, [], []
-        self.planned, self.counts = 0, collections.Counter()
+        self.planned, self.counts = None, collections.Counter()
+        # The test that began and did not end yet.
+        self.begun = None
         # Features without a counterpart that the last commands needed, and whether a result has taken them.
         self.absent, self.is_taken = [], False
         reading, writing = os.pipe()
@@ -432,12 +443,22 @@ class Program:
         os.close(writing)
         with open(reading, "rb", buffering=0) as pipe:
             ends = self.read(pipe, child, time.monotonic() + TEST_TIMEOUT_S)
-        if not ends:
-            self.add(f"ends within {TEST_TIMEOUT_S} s", "fail")
-        for number in range(len(self.results), self.planned):
-            self.add(f"result {number + 1} of {self.planned}", "fail")
+        self.find_missing(child.returncode if ends else None)
+
+    def find_missing(self, status):
+        """Adds a failure for each test without a result. `status` is that of the program, if it ended by itself."""
+        if self.begun is not None:
+            self.add_broken(self.begun, "does not end")
+        for number in range(len(self.results), self.planned or 0):
+            self.add_broken(f"result {number + 1} of {self.planned}", "is missing")
         if not self.results:
             self.add("has results", "fail")
+        elif self.planned is None:
+            self.add_broken("has a plan", "is missing")
+        if status is None:
+            self.add_broken(f"ends within {TEST_TIMEOUT_S} s", "hangs")
+        elif status < 0:
+            self.add_broken("ends by itself", f"is ended by a signal: {signal.strsignal(-status)}")
 
     def read(self, pipe, child, deadline):
         """Reads until the program ends, then ends the processes that it left. Returns whether it ended before the deadline."""
@@ -471,12 +492,19 @@ class Program:
         elif result:
             self.add(result[2], "skip" if result[3] else "fail" if result[1] else "pass")
         elif line.startswith((BEGINS, RUNS, ABSENT_MARK)):
-            if self.is_taken or line == BEGINS:
+            if line.startswith(BEGINS):
+                self.begun = line.removeprefix(BEGINS)
+            if self.is_taken or line.startswith(BEGINS):
                 self.absent, self.is_taken = [], False
             if line.startswith(ABSENT_MARK):
                 self.absent.append(line.removeprefix(ABSENT_MARK))
         elif line.strip():
             self.before.append(line)
+
+    def add_broken(self, name, problem):
+        """Adds a failure for which no absent feature is a reason."""
+        self.before.append(f"{BROKEN}{problem}")
+        self.add(name, "fail")
 
     def add(self, name, outcome):
         """Adds a result. Results with the same name are numbered."""
@@ -491,7 +519,7 @@ class Program:
         elif self.absent and outcome != "skip":
             outcome, self.before = "absent", sorted(set(self.absent))
         self.results.append((name, outcome, self.before))
-        self.before, self.is_taken = [], True
+        self.before, self.is_taken, self.begun = [], True, None
 
 
 def babeltrace_programs(source):
