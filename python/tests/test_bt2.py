@@ -34,6 +34,11 @@ def test_a_component_that_is_named() -> None:
     assert explicit == [msg.event["id"] for msg in events(named)] == [msg.event["id"] for msg in events([DEMO])]
 
 
+def test_a_trace_that_is_named_twice_is_read_once() -> None:
+    specs = [bt2.ComponentSpec.from_named_plugin_and_component_class("ctf", "fs", DEMO) for _ in range(2)]
+    assert len(list(events(specs))) == len(list(events(specs[:1])))
+
+
 def test_times_of_events() -> None:
     last = None
     for msg in events(DEMO):
