@@ -139,6 +139,13 @@ def test_parameters_are_checked(wrong: dict[str, object]) -> None:
         bt2.QueryExecutor(fs, "babeltrace.trace-infos", params).query()
 
 
+def test_sources_are_found_before_their_parameters_are_checked() -> None:
+    """As in Babeltrace, which adds components to its graph then."""
+    fs = bt2.find_plugin("ctf").source_component_classes["fs"]
+    with pytest.raises(RuntimeError, match="docs"):
+        bt2.TraceCollectionMessageIterator([bt2.ComponentSpec(fs, {}), "docs"])
+
+
 WRONG_QUERIES: list[object] = [
     None,
     3,

@@ -204,8 +204,9 @@ class _Wanted:
 
     def add(self, spec):
         is_auto = type(spec) is AutoSourceComponentSpec
-        params = _parameters(spec.params, "cannot add component to graph")
-        paths = [str(spec.input)] if is_auto else _inputs(params, "cannot add component to graph")
+        what = "cannot add component to graph"
+        params = _parameters(spec.params, what)
+        paths = [str(spec.input)] if is_auto else _inputs(params, what)
         self.paths += paths
         shift_ns = _shift_ns(params)
         for path in map(os.path.abspath, paths):
@@ -246,6 +247,7 @@ def _shift_ns(params):
 
 
 def _sources(specs):
+    """The specs as a list. `_Wanted` checks their parameters."""
     if type(specs) in (ComponentSpec, AutoSourceComponentSpec, str):
         specs = [specs]
     specs = [AutoSourceComponentSpec(spec) if type(spec) is str else spec for spec in specs]
@@ -254,8 +256,6 @@ def _sources(specs):
             raise TypeError(f'"{type(spec)}" object is not a ComponentSpec or AutoSourceComponentSpec')
         if type(spec) is ComponentSpec and spec.component_class is not _plugin._FS:
             raise NotImplementedError(f"`{spec.component_class.name}` is no source here: only `ctf.fs` is")
-        if type(spec) is ComponentSpec:
-            _inputs(_parameters(spec.params, "cannot add component to graph"), "cannot add component to graph")
     unused = [str(spec.input) for spec in specs if type(spec) is AutoSourceComponentSpec and not _has_trace(spec)]
     if unused:
         raise RuntimeError("Some auto source component specs did not produce any component: " + ", ".join(unused))
