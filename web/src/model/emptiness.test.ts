@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { emptyChoice, emptyList, emptyTable } from "./emptiness.ts";
+import { ALL_EVENTS } from "./events.ts";
 
 const whole = { lost: 0n, lostMore: false, lostPackets: 0n, complete: true };
 
@@ -21,10 +22,12 @@ test("where a choice leaves no row, the advice is about that choice, and rows th
 });
 
 test("an empty list names the names and the filter that it has, losses, and a recording that goes on", () => {
-  const plain = { hasNames: false, hasFilter: false, lost: 0n, isRecording: false };
+  const plain = { question: ALL_EVENTS, lost: 0n, isRecording: false };
   expect(emptyList(plain).why).toBe("There are no events in these traces.");
   expect(emptyList({ ...plain, lost: 3n }).todo).toBe("`kymo TRACE` summarizes them. 3 events were lost, which no list can have.");
   expect(emptyList({ ...plain, isRecording: true })).toEqual({ why: "There are no events in these traces so far.", todo: "They appear as they are recorded." });
-  expect(emptyList({ ...plain, hasFilter: true, lost: null })).toEqual({ why: "No event of these traces passes the filter.", todo: "Change the filter. Some events were lost, which no list can have." });
-  expect(emptyList({ ...plain, hasNames: true, hasFilter: true }).why).toBe("No event of these traces has one of these names and passes the filter.");
+  expect(emptyList({ ...plain, question: { filter: "id > 1", names: [] }, lost: null })).toEqual({ why: "No event of these traces passes the filter.", todo: "Change the filter. Some events were lost, which no list can have." });
+  expect(emptyList({ ...plain, question: { filter: "id > 1", names: ["a"] } }).why).toBe("No event of these traces has one of these names and passes the filter.");
+  // A choice of threads is a filter without an expression.
+  expect(emptyList({ ...plain, question: { ...ALL_EVENTS, threads: "7,100-2150" } })).toEqual({ why: "No event of these traces passes the filter.", todo: "Change the filter." });
 });

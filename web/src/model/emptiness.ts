@@ -2,6 +2,7 @@
 // them were.
 
 import { grouped } from "./cells.ts";
+import type { EventQuestion } from "./events.ts";
 import type { Scope } from "./lens.ts";
 import type { Answer } from "./tables.ts";
 
@@ -38,8 +39,7 @@ export function emptyChoice(text: string, omitted: number): EmptyWords {
 }
 
 interface Listing {
-  readonly hasNames: boolean;
-  readonly hasFilter: boolean;
+  readonly question: EventQuestion;
   /** Events that are known to be lost; `null`: some, and it is not known how many. */
   readonly lost: bigint | null;
   /** The traces are still recorded. */
@@ -47,7 +47,8 @@ interface Listing {
 }
 
 /** For the list of events, all of which were looked at. */
-export function emptyList({ hasNames, hasFilter, lost, isRecording }: Listing): EmptyWords {
+export function emptyList({ question: { filter, names, threads }, lost, isRecording }: Listing): EmptyWords {
+  const [hasNames, hasFilter] = [names.length > 0, filter !== null || threads !== undefined];
   const missing = lost === 0n ? "" : ` ${lost === null ? "Some events were" : lostText(lost, false)} lost, which no list can have.`;
   const now = isRecording ? " so far" : "";
   if (!hasNames && !hasFilter) {

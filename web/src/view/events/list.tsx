@@ -162,7 +162,7 @@ function wordsFor({ fault, reel, asking, question }: EventsState, rows: number, 
   if (status?.state === "failed") {
     return ["No event could be read.", status.failure ?? "A part of the traces could not be read."];
   }
-  const { why, todo } = emptyList({ hasNames: question.names.length > 0, hasFilter: question.filter !== null, lost: status === null ? 0n : status.lost, isRecording: isRecording(status) });
+  const { why, todo } = emptyList({ question, lost: status === null ? 0n : status.lost, isRecording: isRecording(status) });
   return [why, todo];
 }
 
