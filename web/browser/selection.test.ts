@@ -78,6 +78,31 @@ withInvented("selections", (stage) => {
     await page.close();
   });
 
+  test("have no sums of another selection", async () => {
+    const page = await open(`#selected=${BEGIN + BigInt(SPAN / 4)}~${SPAN / 2}`);
+    await page.keyboard.press("i");
+    await expect.poll(() => sumsOf(page, "Threads on CPUs").then((rows) => rows.length)).toBeGreaterThan(5);
+    await expect.poll(() => page.locator(".sums").getAttribute("aria-busy")).toBe("false");
+    const title = await page.locator(".sums-title").textContent();
+    const before = await sumsOf(page, "Threads on CPUs");
+    // The server answers once the page has shown the next selection.
+    let answers = (): void => undefined;
+    const shown = new Promise<void>((done) => (answers = done));
+    await page.route("**/tiles?*", async (route) => {
+      await shown;
+      await route.continue();
+    });
+    await page.getByRole("slider", { name: "End of the selection" }).focus();
+    await page.keyboard.press("Shift+ArrowRight");
+    await page.locator(".sums-title", { hasNotText: title ?? "" }).waitFor();
+    expect(await page.locator(".sums").evaluate((sums) => [sums.getAttribute("aria-busy"), sums.querySelectorAll("table").length, sums.querySelector(".faint")?.textContent])).toEqual(["true", 0, "Adding up…"]);
+    answers();
+    await expect.poll(() => sumsOf(page, "Threads on CPUs").then((rows) => rows.length)).toBeGreaterThan(5);
+    await expect.poll(() => page.locator(".sums").getAttribute("aria-busy")).toBe("false");
+    expect(await sumsOf(page, "Threads on CPUs")).not.toEqual(before);
+    await page.close();
+  });
+
   test("have names, also of values that the page has not heard of before", async () => {
     // The catalog lacks the last values until something asks for them. The panel is open before, so that no tiles come with it.
     stage.server.namedTo = 3;

@@ -28,12 +28,16 @@ const TRACKS_MAX = 512;
 const ROWS_FIRST = 12;
 
 interface Told {
+  /** The selection that is added up: its time, its rows, and which events. */
+  readonly key: string;
+  /** The part of the time that is added up: of a selection behind the end of a recording, ever more. */
+  readonly part: Viewport | null;
   readonly sums: Sums | null;
   readonly failure: string | null;
   readonly isAsking: boolean;
 }
 
-const UNTOLD: Told = { sums: null, failure: null, isAsking: true };
+const UNTOLD: Told = { key: "", part: null, sums: null, failure: null, isAsking: true };
 
 export function SelectionSums({ page, selection }: { readonly page: Page; readonly selection: Selection }): JSX.Element {
   const [catalogue, rows] = usePick(page.store, (state) => [state.catalogue, state.rows] as const);
@@ -43,12 +47,13 @@ export function SelectionSums({ page, selection }: { readonly page: Page; readon
   const within = ({ status }: State): Viewport | null => (status === null ? null : partIn(selection, status.extent));
   const [isKnown, begin, span] = usePick(page.store, (state) => [state.status !== null, within(state)?.begin, within(state)?.span] as const);
   const part = useMemo(() => (begin === undefined || span === undefined ? null : { begin, span }), [begin, span]);
-  const { sums, failure, isAsking } = useSums(page, part, asked);
+  const { sums, part: summed, failure, isAsking } = useSums(page, selection, part, asked);
   const cpus = useCpus(page, sums === null || isAsking ? null : cpuQuestion(catalogue, asked, sums, part === null ? {} : { begin_ns: part.begin, end_ns: endOf(part) }));
   const tables = useMemo(() => {
-    const rounded = sums === null || part === null ? [] : tablesOf(sums, catalogue, part.span);
+    const rounded = sums === null || summed === null ? [] : tablesOf(sums, catalogue, summed.span);
     return cpus?.state === "done" && part !== null ? withExact(rounded, cpus.answer, part.span, clockOf(page.store.state)) : rounded;
-  }, [sums, catalogue, part, cpus]);
+  }, [sums, catalogue, part, summed, cpus]);
+  const [opened, open] = useState<readonly string[]>([]);
   const of = selection.rows === undefined ? "all rows" : counted(tracks.length, "row");
   return (
     <section class="sums" aria-label="What is selected" aria-busy={isAsking}>
@@ -64,16 +69,23 @@ export function SelectionSums({ page, selection }: { readonly page: Page; readon
       {failure === null ? null : <p class="words bad">{failure}</p>}
       {sums?.isRead === true && tables.length === 0 ? <p class="faint">Nothing happens there.</p> : null}
       <div class="sum-tables" tabIndex={0} role="group" aria-label="Sums">
-        {tables.map((table) => (
-          <SumTableView key={table.title.replace(/:.*/, "")} table={table} />
-        ))}
+        {tables.map((table) => {
+          const name = table.title.replace(/:.*/, "");
+          const isOpen = opened.includes(name);
+          return <SumTableView key={name} table={table} isOpen={isOpen} toggle={() => open(isOpen ? opened.filter((one) => one !== name) : [...opened, name])} />;
+        })}
       </div>
     </section>
   );
 }
 
-function SumTableView({ table: { title, columns, rows, more } }: { readonly table: SumTable }): JSX.Element {
-  const [isOpen, open] = useState(false);
+interface SumTableOptions {
+  readonly table: SumTable;
+  readonly isOpen: boolean;
+  readonly toggle: () => void;
+}
+
+function SumTableView({ table: { title, columns, rows, more }, isOpen, toggle }: SumTableOptions): JSX.Element {
   const shown = isOpen ? rows : rows.slice(0, ROWS_FIRST);
   const left = rows.length - shown.length + more;
   return (
@@ -104,7 +116,7 @@ function SumTableView({ table: { title, columns, rows, more } }: { readonly tabl
         </tbody>
       </table>
       {rows.length <= ROWS_FIRST ? null : (
-        <button type="button" class="plain link" aria-expanded={isOpen} onClick={() => open(!isOpen)}>
+        <button type="button" class="plain link" aria-expanded={isOpen} onClick={toggle}>
           {isOpen ? "Show fewer" : `${left.toLocaleString("en")} more`}
         </button>
       )}
@@ -140,18 +152,21 @@ function useCpus({ desk }: Page, question: Question | null): Asked | null {
 }
 
 /** Asks once the selection rests, and again as long as not all of it is read. */
-function useSums(page: Page, part: Viewport | null, tracks: readonly Track[]): Told {
-  const [told, tell] = useState(UNTOLD);
-  const [extent, levels, version, filter, isHeard] = usePick(
-    page.store,
-    ({ status, filter: chosen, connection }) =>
-      [status?.extent.begin ?? null, status?.levels ?? null, told.sums?.isRead === true ? null : (status?.version ?? null), chosen, connection === "heard" || told.failure === null] as const,
-  );
+function useSums(page: Page, { begin, span }: Selection, part: Viewport | null, tracks: readonly Track[]): Told {
+  const [latest, tell] = useState(UNTOLD);
   const numbers = tracks.map((track) => track.number).join();
+  const [query] = usePick(page.store, () => [page.tiles.chosen] as const);
+  const key = [begin, span, numbers, query].join(" ");
+  const known = latest.key === key ? latest : { ...UNTOLD, key };
+  const told = { ...known, isAsking: known.isAsking || known.part?.begin !== part?.begin || known.part?.span !== part?.span };
+  const [extent, levels, version, isHeard] = usePick(
+    page.store,
+    ({ status, connection }) => [status?.extent.begin ?? null, status?.levels ?? null, told.sums?.isRead === true ? null : (status?.version ?? null), connection === "heard" || told.failure === null] as const,
+  );
   useEffect(() => {
     const { status } = page.store.state;
     if (status === null || part === null) {
-      tell({ sums: null, failure: null, isAsking: false });
+      tell({ ...UNTOLD, key, isAsking: false });
       return undefined;
     }
     // A server that does not answer is asked again once it does.
@@ -159,26 +174,26 @@ function useSums(page: Page, part: Viewport | null, tracks: readonly Track[]): T
       return undefined;
     }
     const controller = new AbortController();
-    tell((before) => ({ ...before, isAsking: true }));
-    let latest: Sums | null = null;
+    tell((before) => (before.key === key ? { ...before, isAsking: true } : { ...UNTOLD, key }));
+    let found: Sums | null = null;
     const heard = (sums: Sums, isLast: boolean): void => {
       if (!controller.signal.aborted) {
-        latest = sums;
+        found = sums;
         // Values that no tile on the screen shows may have no name here yet.
         page.store.update((state) => withNamesWanted(state, valuesIn(sums)));
-        tell({ sums, failure: null, isAsking: !isLast });
+        tell({ key, part, sums, failure: null, isAsking: !isLast });
       }
     };
     const timer = setTimeout(() => {
       const asked = { window: part, extent: status.extent, levels: status.levels, tracks: tracks.map((track) => track.number), queryOf: (track: Track["number"]) => page.tiles.queryOf(track) };
       askSums(page.client, asked, controller.signal, heard).catch((error: unknown) =>
-        controller.signal.aborted ? undefined : tell({ sums: latest, failure: sentence(error instanceof ApiFault ? error.message : String(error)), isAsking: false }),
+        controller.signal.aborted ? undefined : tell({ key, part, sums: found, failure: sentence(error instanceof ApiFault ? error.message : String(error)), isAsking: false }),
       );
     }, REST_MS);
     return () => {
       clearTimeout(timer);
       controller.abort();
     };
-  }, [part?.begin, part?.span, numbers, extent, levels?.min, levels?.max, version, filter, isHeard]);
+  }, [part?.begin, part?.span, key, extent, levels?.min, levels?.max, version, isHeard]);
   return told;
 }
