@@ -31,6 +31,18 @@ test("runs of the same value, one behind the other at the end of a part, are two
   expect([...sum.values]).toEqual([[2, { time: 50, count: 2, longest: 30 }]]);
 });
 
+test("runs that take no time are counted in the part in which they begin", () => {
+  const sum = new RunSum();
+  const items = runs([10, 10, 1, 0], [20, 20, 1, 0], [50, 50, 2, 0], [60, 80, 2, 0], [80, 80, 2, 0], [100, 100, 1, 0]) as Runs;
+  sum.add(items, 0, [10, 50]);
+  sum.add(items, 0, [50, 100]);
+  expect([...sum.values]).toEqual([
+    [1, { time: 0, count: 2, longest: 0 }],
+    [2, { time: 20, count: 3, longest: 20 }],
+  ]);
+  expect(sum.count).toBe(5);
+});
+
 test("a window is cut so that no track has more runs than come one by one", () => {
   const half = Math.floor(RUNS_MAX / 2);
   const busy = states([2, 1, 2, 2, half, 1, 1], [5, 1, 2, 2, half, 1, 1], [9, 1, 2, 2, half, 1, 1]);

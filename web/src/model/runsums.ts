@@ -23,9 +23,11 @@ export class RunSum {
       const [from, to] = [since + origin, (end[at] ?? since) + origin];
       const time = Math.min(to, high) - Math.max(from, low);
       const shown = value[at] ?? NONE;
-      if (time > 0 && shown !== NONE) {
+      const begins = from >= low && from < high;
+      // A run may take no time: where it begins, it is one all the same.
+      if ((time > 0 || (begins && time === 0)) && shown !== NONE) {
         this.addRun(shown, time, from < low ? low : null, Math.min(to, high));
-        this.count += from >= low && from < high ? 1 : 0;
+        this.count += begins ? 1 : 0;
       }
     }
   }

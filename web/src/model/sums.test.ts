@@ -47,6 +47,15 @@ test("runs are cut at the edges, and exact", () => {
   ]);
 });
 
+test("durations that take no time are there, one by one and in buckets", () => {
+  const catalogue: Catalogue = { tracks: [trackLike(0)], values: [{ number: valueNumber(0), label: "step", kind: "slice", colour: 0 }] };
+  const told = (items: Items, begin = 0): string[][] =>
+    tablesOf(sumsOf(answerOf([items]), { begin: nanos(ORIGIN + BigInt(begin)), span: nanos(160) }, EXTENT), catalogue, nanos(160)).flatMap(({ title, rows }) => rows.map(([name, cells]) => [title, name, ...cells]));
+  expect(told(runs([10, 10, 0, 0], [20, 20, 0, 0], [30, 30, 0, 0]))).toEqual([["Durations", "step", "0 ns", "0.0 %", "3", "0 ns", "0 ns"]]);
+  const bucketed = states([2, 0, NONE, NONE, 3, 0, 0]);
+  expect([told(bucketed), told(bucketed, 48)]).toEqual([[["Durations", "step", "~0 ns", "0.0 %"]], []]);
+});
+
 test("events are counted, those of which is not known what they are as others", () => {
   const sum = sumOf(counts([1, 4, 10, 6], [2, 5, 3, 3], [50, 4, 99, 99]), [0, 48]);
   expect([sum?.count, [...(sum?.values ?? [])].map(([value, { count }]) => [value, count])]).toEqual([13, [[4, 6], [NONE, 4], [5, 3]]]);

@@ -154,7 +154,12 @@ class Sheet {
       add(held, this.overlap(since, bucket * this.bucket));
       const part = this.part(bucket);
       const [share, second] = [items.share[at] ?? 0, items.shareSecond[at] ?? 0];
-      add(items.value[at] ?? NONE, (share / SHARE_FULL) * part * this.bucket);
+      const first = items.value[at] ?? NONE;
+      // One that covers nothing of its bucket is there all the same.
+      if (part > 0 && share === 0 && !values.has(first)) {
+        values.set(first, { time: 0, count: null, longest: null });
+      }
+      add(first, (share / SHARE_FULL) * part * this.bucket);
       add(items.second[at] ?? NONE, (second / SHARE_FULL) * part * this.bucket);
       // Where there is no second value, the rest of the bucket has none at all.
       const left = items.second[at] === NONE ? 0 : SHARE_FULL - share - second;
