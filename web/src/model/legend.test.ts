@@ -74,6 +74,15 @@ test("a click means only this, or all again; with keys also this, or all but thi
   expect(chosenBy(entries.get("idle") as LegendEntry, "only", PLAIN_FILTER)).toEqual({});
 });
 
+test("values that stand for several can be looked up, and not chosen", () => {
+  const values = [...VALUES, ...["others", "estimate"].map((kind, index): TrackValue => ({ number: valueNumber(8 + index), label: kind, kind, colour: 0 }))];
+  const [section] = legendOf([piece(runs([0, 40, 8, 0], [40, 60, 9, 0]))], WINDOW, nanos(1_000), { tracks: [], values }, "thread");
+  expect(section?.entries.map((entry) => [entry.label, entry.facet, chosenBy(entry, "only", PLAIN_FILTER)])).toEqual([
+    ["estimate", null, {}],
+    ["others", null, {}],
+  ]);
+});
+
 test("values are meant by what they are", () => {
   const meant = (more: Partial<Filter>): number[] => VALUES.filter(valueTest(filtered(more), CATALOGUE) ?? (() => true)).map(({ number }) => number);
   const others = [RUNNING, BLOCKED, SLICE, EVENT];

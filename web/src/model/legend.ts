@@ -22,6 +22,7 @@ export interface LegendEntry {
   readonly label: string;
   /** The value with its color. */
   readonly value: TrackValue;
+  /** `null`: the filter has no choice of this. */
   readonly facet: LegendFacet | null;
   readonly key: string | number;
 }
@@ -37,6 +38,8 @@ export interface LegendSection {
 export const ENTRIES_MAX = 12;
 
 const TITLES: Readonly<Record<string, string>> = { doing: "States", state: "States", thread: "Threads", call: "Calls", slice: "Durations", irq: "Interrupts", softirq: "Interrupts", event: "Events" };
+/** Kinds of values that stand for several: a filter cannot choose them. */
+const SEVERAL: ReadonlySet<string> = new Set(["others", "estimate"]);
 const ORDER = ["States", "Threads", "Applications", "Calls", "Durations", "Interrupts", "Values", "Events"];
 
 /** The sections for some rows' tiles in a window. */
@@ -70,6 +73,9 @@ function entryOf(value: TrackValue, { tracks }: Catalogue, colouring: Colouring)
   const { kind, label } = value;
   if (kind === "event") {
     return { label, value, facet: "events", key: label };
+  }
+  if (SEVERAL.has(kind)) {
+    return { label, value, facet: null, key: label };
   }
   if (kind !== "thread") {
     return { label, value, facet: "states", key: stateKey(value) };
