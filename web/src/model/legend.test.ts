@@ -46,6 +46,12 @@ test("the legend has what is seen in the window, in sections, in the order of na
   expect(told(shown([piece(instants([100, EVENT, 0]))], { begin: nanos(1_101), span: nanos(100) }))).toEqual([]);
 });
 
+test("the legend has durations that take no time where they begin", () => {
+  const none = [piece(runs([40, 40, SLICE, 0], [60, 60, MAKE7, 0])), piece(states([20, BLOCKED, NONE, NONE, 1, 0, 0]))];
+  expect(told(shown(none))).toEqual(["States: blocked", "Threads: make (7)", "Durations: a:b"]);
+  expect(told(shown(none, { begin: nanos(1_000 + 40), span: nanos(20) }))).toEqual(["Durations: a:b"]);
+});
+
 test("threads of an application are one entry where these are colored", () => {
   expect(told(shown([piece(runs([0, 40, MAKE7, 0], [40, 60, CC1, 0], [60, 70, IDLE, 0]))], WINDOW, "application"))).toEqual(["Threads: idle", "Applications: make"]);
 });

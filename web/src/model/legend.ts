@@ -114,7 +114,8 @@ function weighStates(items: States, carry: number, from: number, to: number, add
     const at = items.bucket[index] ?? 0;
     if (at + 1 > from) {
       add(held, at - since);
-      add(items.value[index] ?? NONE, (items.share[index] ?? 0) / 65_535);
+      // The first one is there also if it covers nothing.
+      add(items.value[index] ?? NONE, Math.max(items.share[index] ?? 0, 1) / 65_535);
       add(items.second[index] ?? NONE, (items.shareSecond[index] ?? 0) / 65_535);
       since = at + 1;
     }
@@ -124,7 +125,11 @@ function weighStates(items: States, carry: number, from: number, to: number, add
 }
 
 function weighRuns({ begin, end, value }: Runs, from: number, to: number, add: (value: number, time: number) => void): void {
-  begin.forEach((at, index) => add(value[index] ?? NONE, Math.min(end[index] ?? 0, to) - Math.max(at, from)));
+  begin.forEach((at, index) => {
+    const time = Math.min(end[index] ?? 0, to) - Math.max(at, from);
+    // One that takes no time is drawn where it begins.
+    add(value[index] ?? NONE, at >= from && at < to ? Math.max(time, 1) : time);
+  });
 }
 
 /** Whether an entry is one of those that were chosen by name. */
