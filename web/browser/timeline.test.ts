@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { findings } from "./axe.ts";
 import { rested } from "./browser.ts";
-import { BEGIN, INVENTED } from "./invented.ts";
+import { BEGIN, INVENTED, SPAN } from "./invented.ts";
 import { complete, picture, withInvented, type Opened } from "./stage.ts";
 
 interface Box {
@@ -321,6 +321,43 @@ withInvented("the timeline", (stage) => {
     await page.keyboard.press("ArrowLeft");
     await expect.poll(async () => Math.round((run.begin - Number((await selected())[0])) / pixel)).toBe(1);
     await picture(page, "selection-edges");
+    await page.close();
+  });
+
+  test("the keys bring an edge of the selection to each edge of a bar, however many are in a pixel", async () => {
+    const runs = INVENTED[0]?.runs ?? [];
+    const short = runs.findIndex((_, at) => runs.slice(at, at + 24).every(({ begin, end }) => end - begin < 500_000));
+    const edges = runs.slice(short, short + 24).map(({ end }) => BigInt(end));
+    const from = edges[20] ?? 0n;
+    const on = encodeURIComponent("track cpu/0/0/thread");
+    const page = await open(`#arrows=hidden&selected=${BEGIN + BigInt(SPAN / 50)}~${from - BigInt(SPAN / 50)}&on=${on}&on=${on}`, { height: 720 });
+    const selectedTo = async (): Promise<bigint> => {
+      const found = /selected=(\d+)~(\d+)/.exec(await hashOf(page));
+      return BigInt(found?.[1] ?? 0) + BigInt(found?.[2] ?? 0) - BEGIN;
+    };
+    await page.getByRole("slider", { name: "End of the selection" }).focus();
+    for (const edge of edges.slice(10, 20).reverse()) {
+      await page.keyboard.press("Control+ArrowLeft");
+      await expect.poll(selectedTo).toBe(edge);
+    }
+    for (const edge of edges.slice(11, 21)) {
+      await page.keyboard.press("Control+ArrowRight");
+      await expect.poll(selectedTo).toBe(edge);
+    }
+    // A key that is held down goes on while no answer comes: from bucket to bucket.
+    let answer = (): void => undefined;
+    const held = new Promise<void>((done) => (answer = done));
+    await page.route("**/items?*", async (route) => {
+      await held;
+      await route.continue();
+    });
+    for (let press = 0; press < 6; press++) {
+      await page.keyboard.press("Control+ArrowRight");
+    }
+    await expect.poll(selectedTo).toBeGreaterThan(from);
+    answer();
+    const ends = new Set(runs.map(({ end }) => BigInt(end)));
+    await expect.poll(async () => ends.has(await selectedTo())).toBe(true);
     await page.close();
   });
 

@@ -3,11 +3,11 @@
 // The server reads a few chunks for an answer and says where to go on, always forwards. Items before a time are searched in windows
 // that grow as they go back; where a window has more than an answer holds, its later half is looked into first.
 
-import { readItems, type ItemsFound, type TrackItem, extentOf } from "../model/items.ts";
+import { readItems, type ItemsFound, type TrackItem, edgesOf, extentOf } from "../model/items.ts";
 import { ShapeFault } from "../model/json.ts";
 import type { Extent } from "../model/viewport.ts";
 import type { TrackNumber } from "../units/tiles.ts";
-import { nanos, type Nanos } from "../units/time.ts";
+import { minus, nanos, type Nanos } from "../units/time.ts";
 import { ApiFault, type Client } from "./client.ts";
 
 /** Items of an answer, where several may be at the same time. */
@@ -108,4 +108,17 @@ export class Search {
   private async ask(window: Extent, limit: number): Promise<ItemsFound | null> {
     return this.answersLeft-- > 0 ? askItems(this.client, this.track, window, this.signal, limit) : null;
   }
+}
+
+/** The first edge of an item in a window, or the last one; `null`: there is none. Items of the track are one behind the other. */
+export async function askEdge(client: Client, track: TrackNumber, window: Extent, by: 1 | -1, signal: AbortSignal): Promise<Nanos | null> {
+  const inside = (item: TrackItem): readonly Nanos[] => edgesOf(item).filter((time) => time >= window.begin && time < window.end);
+  // An item that ends when the window begins is told to those that ask for a time before that.
+  const asked = { begin: nanos(window.begin > 0n ? window.begin - 1n : 0n), end: window.end };
+  if (by > 0) {
+    const { items } = await askItems(client, track, asked, signal);
+    return items.flatMap(inside).reduce<Nanos | null>((least, time) => (least === null || time < least ? time : least), null);
+  }
+  const last = await new Search(client, track, signal, { wanted: (item) => inside(item).length > 0 }).last(asked, minus(asked.end, asked.begin));
+  return last === null ? null : (inside(last).at(-1) ?? null);
 }

@@ -131,6 +131,14 @@ export function extentOf(item: TrackItem): Extent {
   return item.kind === "event" ? { begin: item.time, end: item.time } : { begin: item.begin, end: item.end };
 }
 
+/** The known ones of an item's ends. */
+export function edgesOf(item: TrackItem): readonly Nanos[] {
+  if (item.kind === "event") {
+    return [item.time];
+  }
+  return [...(item.kind === "run" && !item.beginKnown ? [] : [item.begin]), ...(item.endKnown ? [item.end] : [])];
+}
+
 /** How long something takes, where both ends are known. */
 export function durationOf(item: TrackItem): Nanos | null {
   if (item.kind === "event" || !item.endKnown || (item.kind === "run" && !item.beginKnown)) {

@@ -3,7 +3,7 @@ import { counts, instants, runs, states } from "../testing/tiles.ts";
 import { level, tileIndex, trackNumber } from "../units/tiles.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 import type { Piece } from "./cache.ts";
-import { snapAt, snapFrom } from "./snap.ts";
+import { restOf, snapAt, snapFrom } from "./snap.ts";
 import { BEGIN_UNKNOWN, END_UNKNOWN, NONE, type Items } from "./tile.ts";
 
 const ORIGIN = nanos(1_000);
@@ -39,6 +39,20 @@ test("edges follow each other", () => {
   expect(snapFrom(bars, ORIGIN, nanos(2_034), 1)?.time).toBe(2_054n);
   expect(snapFrom(bars, ORIGIN, nanos(2_054), -1)?.time).toBe(2_034n);
   expect([snapFrom(bars, ORIGIN, nanos(2_076), 1), snapFrom(bars, ORIGIN, nanos(2_034), -1)]).toEqual([null, null]);
+});
+
+test("a bucket with edges has a part before a time in it, and one behind that", () => {
+  const summed = [piece(states([2, 1, NONE, 2, 1, 65_535, 0], [5, 1, NONE, 2, 1, 65_535, 0], [7, 2, NONE, 1, 1, 65_535, 0]))];
+  const rest = (time: number, by: 1 | -1): readonly bigint[] | null => {
+    const found = restOf(summed, ORIGIN, nanos(time), by);
+    return found === null ? null : [found.begin, found.end];
+  };
+  expect([rest(2_046, -1), rest(2_046, 1)]).toEqual([[2_044n, 2_046n], [2_047n, 2_048n]]);
+  expect([rest(2_044, -1), rest(2_044, 1), rest(2_047, 1)]).toEqual([null, [2_045n, 2_048n], null]);
+  expect([rest(2_043, -1), rest(2_048, -1), restOf([piece(runs([10, 30, 1, 0]))], ORIGIN, nanos(2_034), 1)]).toEqual([null, null, null]);
+  // The bucket of a time is neither behind it nor before it.
+  expect([snapFrom(summed, ORIGIN, nanos(2_046), -1)?.time, snapFrom(summed, ORIGIN, nanos(2_046), 1)?.time]).toEqual([2_032n, 2_052n]);
+  expect([snapFrom(summed, ORIGIN, nanos(2_048), -1)?.time, snapFrom(summed, ORIGIN, nanos(2_044), -1)?.time]).toEqual([2_044n, 2_032n]);
 });
 
 test("among many edges nothing snaps: a time is as good as another one", () => {

@@ -7,6 +7,7 @@ import { TILE_BUCKETS } from "../units/tiles.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 import type { Piece } from "./cache.ts";
 import { BEGIN_UNKNOWN, END_UNKNOWN, type Tile } from "./tile.ts";
+import type { Extent } from "./viewport.ts";
 import { bucketSpan, tileBegin } from "./wanted.ts";
 
 export interface Snap {
@@ -69,14 +70,24 @@ export function snapAt(pieces: readonly Piece[], origin: Nanos, time: Nanos, rea
   return near.size > EDGES_MAX ? null : found;
 }
 
-/** The next edge of a track behind a time, or the one before it; `null`: there is none in its tiles. */
+/** The next edge of a track behind a time, or the one before it; `null`: there is none in its tiles. A bucket is behind a time, or before it, with all of it. */
 export function snapFrom(pieces: readonly Piece[], origin: Nanos, time: Nanos, by: 1 | -1): Snap | null {
   let found: Snap | null = null;
   for (const one of snapsOf(pieces, origin)) {
-    const isBehind = by > 0 ? one.time > time : one.time < time;
+    const isBehind = by > 0 ? one.time > time : one.time < time && one.until <= time;
     if (isBehind && (found === null || (by > 0 ? one.time < found.time : one.time > found.time))) {
       found = one;
     }
   }
   return found;
+}
+
+/** The part behind a time, or before it, of the bucket with that time, if something begins or ends in the bucket. */
+export function restOf(pieces: readonly Piece[], origin: Nanos, time: Nanos, by: 1 | -1): Extent | null {
+  const around = snapsOf(pieces, origin).find((one) => one.time <= time && time < one.until);
+  if (around === undefined) {
+    return null;
+  }
+  const rest = by > 0 ? { begin: nanos(time + 1n), end: around.until } : { begin: around.time, end: time };
+  return rest.begin < rest.end ? rest : null;
 }

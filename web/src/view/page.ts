@@ -80,6 +80,8 @@ export interface Page {
   readonly start: StartDesk;
   /** The drag of the pointer on the timeline. */
   drag: Drag | null;
+  /** Ends the question for the next edge of a bar, to which an edge of the selection goes. */
+  stepping: AbortController | null;
 }
 
 /** A drag that has begun. */
@@ -116,7 +118,7 @@ export function openPage(): Page {
   const store = new Store(opened(seen, zone, dark.matches ? "dark" : "light"));
   const client = new Client("api/v1", token, (url, init) => fetch(url, init), takeTold(document));
   const [picker, events] = [new Picker(store, client), new EventsDesk(store, client, seen.listed)];
-  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, token, picker, events, desk: new Desk(client), start: new StartDesk(client), picture: null, pinned: null, drag: null };
+  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, token, picker, events, desk: new Desk(client), start: new StartDesk(client), picture: null, pinned: null, drag: null, stepping: null };
   dark.addEventListener("change", () => store.update((state) => ({ ...state, theme: dark.matches ? "dark" : "light" })));
   void page.start.opened((fault) => store.update((state) => (fault === null ? unfaulted(state) : withFault(state, fault)))).then(() => new Conductor(page, client).begin());
   keepFindings(page);

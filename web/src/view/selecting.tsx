@@ -1,14 +1,14 @@
 // Drawing a selection, and moving its edges: they snap to edges of bars near the pointer, and can be moved by keys.
 
 import type { JSX } from "preact";
-import { askItems } from "../api/items.ts";
+import { askEdge } from "../api/items.ts";
+import type { Track } from "../model/catalogue.ts";
 import { timeText } from "../model/clock.ts";
-import { extentOf } from "../model/items.ts";
 import type { Row } from "../model/rows.ts";
 import { fixedHeight, rowAt, topOnScreen } from "../model/screen.ts";
 import { rowsSelected, type Selection } from "../model/selection.ts";
-import { snapAt, snapFrom, type Snap } from "../model/snap.ts";
-import { endOf, pixelOf, timeAt, windowBetween } from "../model/viewport.ts";
+import { restOf, snapAt, snapFrom, type Snap } from "../model/snap.ts";
+import { endOf, pixelOf, timeAt, windowBetween, type Extent } from "../model/viewport.ts";
 import { pickedOf } from "../state/item.ts";
 import { clockOf, widthOf, type State } from "../state/viewer.ts";
 import { cssPx, px } from "../units/screen.ts";
@@ -83,21 +83,27 @@ export async function refineEdges(page: Page, { from, to }: Pick<Drag, "from" | 
 }
 
 async function exactOf(page: Page, { snap, track }: Edge): Promise<Nanos | null> {
-  if (snap === null || snap.isExact || track === null) {
-    return null;
-  }
+  return snap === null || snap.isExact || track === null ? null : edgeIn(page, track, { begin: snap.time, end: snap.until }, 1, new AbortController().signal);
+}
+
+/** The first edge of a bar in a part of the time, or the last one. */
+async function edgeIn(page: Page, track: Track, window: Extent, by: 1 | -1, signal: AbortSignal): Promise<Nanos | null> {
   try {
-    const { items } = await askItems(page.client, track.number, { begin: snap.time, end: snap.until }, new AbortController().signal);
-    const times = items.map(extentOf).flatMap(({ begin, end }) => [begin, end]);
-    return times.filter((time) => time >= snap.time && time < snap.until).sort((one, other) => (one < other ? -1 : 1))[0] ?? null;
+    return await askEdge(page.client, track.number, window, by, signal);
   } catch {
     // The selection stays as exact as the screen.
     return null;
   }
 }
 
+type End = "begin" | "end";
+
+function timeOf(selection: Selection, which: End): Nanos {
+  return which === "begin" ? selection.begin : endOf(selection);
+}
+
 /** The selection with an edge elsewhere; its rows stay. */
-function withEdge(selection: Selection, which: "begin" | "end", time: Nanos): Selection {
+function withEdge(selection: Selection, which: End, time: Nanos): Selection {
   const other = which === "begin" ? endOf(selection) : selection.begin;
   const window = windowBetween(other, time);
   return window.span <= 0n ? selection : { ...selection, ...window };
@@ -125,7 +131,7 @@ export function SelectionEdges({ page }: { readonly page: Page }): JSX.Element |
   return (
     <>
       {(["begin", "end"] as const).map((which) => {
-        const time = which === "begin" ? selection.begin : endOf(selection);
+        const time = timeOf(selection, which);
         const x = pixelOf(view, time, widthOf(store.state)) / size.ratio;
         return x < 0 || x > size.width ? null : <Handle key={which} page={page} which={which} time={time} x={x} />;
       })}
@@ -135,7 +141,7 @@ export function SelectionEdges({ page }: { readonly page: Page }): JSX.Element |
 
 interface HandleOptions {
   readonly page: Page;
-  readonly which: "begin" | "end";
+  readonly which: End;
   readonly time: Nanos;
   readonly x: number;
 }
@@ -218,7 +224,7 @@ function Handle({ page, which, time, x }: HandleOptions): JSX.Element {
         event.preventDefault();
         event.stopPropagation();
         if (event.ctrlKey || event.metaKey) {
-          toNextEdge(page, which, time, by);
+          toNextEdge(page, which, by);
         } else {
           move(nanos(time + BigInt(by) * atLeastOne(nanosOf(store.state, event.shiftKey ? STEP_FAST_CSS_PX : STEP_CSS_PX))));
         }
@@ -240,7 +246,7 @@ function rowKeyAt(state: State, y: number): string | null {
 }
 
 /** The edge goes to the next edge of a bar on the first row that is selected, or on that of the picked item. */
-function toNextEdge(page: Page, which: "begin" | "end", time: Nanos, by: 1 | -1): void {
+function toNextEdge(page: Page, which: End, by: 1 | -1): void {
   const { state } = page.store;
   const { selection, status, item } = state;
   if (selection === null || status === null) {
@@ -248,9 +254,45 @@ function toNextEdge(page: Page, which: "begin" | "end", time: Nanos, by: 1 | -1)
   }
   const selected = selection.rows === undefined ? [] : rowsSelected(state.rows, selection);
   const track = selected.find((row) => row.track !== null)?.track ?? state.catalogue.tracks.find(({ id }) => id === item?.track) ?? null;
-  const snap: Snap | null = track === null ? null : snapFrom(piecesOf(page, state, track), status.extent.begin, time, by);
-  if (snap !== null) {
-    page.store.update((now) => (now.selection === null ? now : { ...now, selection: withEdge(now.selection, which, snap.time) }));
-    void refineEdges(page, { from: { time: snap.time, snap, track } });
+  if (track === null) {
+    return;
+  }
+  const [from, pieces] = [timeOf(selection, which), piecesOf(page, state, track)];
+  const next = snapFrom(pieces, status.extent.begin, from, by);
+  // While the answer to the key before is on its way, as with a key that is held down, the edge goes on from bucket to bucket.
+  const isHeld = page.stepping !== null;
+  if (isHeld && next === null) {
+    return;
+  }
+  page.stepping?.abort();
+  const stepping = new AbortController();
+  page.stepping = stepping;
+  const rest = isHeld ? null : restOf(pieces, status.extent.begin, from, by);
+  void step(page, { which, by, track, from, rest, next }, stepping.signal).finally(() => {
+    page.stepping = page.stepping === stepping ? null : page.stepping;
+  });
+}
+
+interface Step {
+  readonly which: End;
+  readonly by: 1 | -1;
+  readonly track: Track;
+  readonly from: Nanos;
+  /** The part of a bucket that may have the next edge; else it is this one. */
+  readonly rest: Extent | null;
+  readonly next: Snap | null;
+}
+
+async function step(page: Page, { which, by, track, from, rest, next }: Step, signal: AbortSignal): Promise<void> {
+  // The user may have moved it meanwhile.
+  const move = (at: Nanos, to: Nanos): void =>
+    page.store.update((now) => (now.selection === null || signal.aborted || timeOf(now.selection, which) !== at ? now : { ...now, selection: withEdge(now.selection, which, to) }));
+  const near = rest === null ? null : await edgeIn(page, track, rest, by, signal);
+  if (near !== null) {
+    move(from, near);
+  } else if (next !== null) {
+    move(from, next.time);
+    const exact = next.isExact ? null : await edgeIn(page, track, { begin: next.time, end: next.until }, by, signal);
+    move(next.time, exact ?? next.time);
   }
 }
