@@ -35,6 +35,18 @@ test("no thread is asked for where fields say it, where CPUs tell nothing of thr
   expect([meant({ processes: only(["1"]) }, inRow), meant({ processes: allBut(["1"]) }, inRow)]).toEqual(["10-8008", "3"]);
 });
 
+test("threads of long numbers are asked for as long as they fit into a URL", () => {
+  // Seven digits and a comma, which is three characters in a URL: 800 of these are 8,000 characters.
+  const apart = (count: number): readonly Track[] => [CPU, ...Array.from({ length: 2 * count }, (_, index) => thread(index, 4_000_000 + index, index % 2 === 0 ? "1" : "2"))];
+  expect([meant({ processes: only(["1"]) }, apart(800))?.split(",").length, meant({ processes: only(["1"]) }, apart(801))]).toEqual([800, null]);
+  expect(questionText({ filter: null, names: [], threads: meant({ processes: only(["1"]) }, apart(800)) ?? "" }).length).toBeLessThan(8_192);
+});
+
+test("numbers below 0 are of no thread", () => {
+  const odd = [...TRACKS, thread(6, -5, "7"), thread(7, -1, "3")];
+  expect([meant({ processes: only(["7"]) }, odd), meant({ processes: allBut(["9"]) }, odd), meant({ threads: only([-1]) }, odd)]).toEqual(["7-8", "7-8,10", "999999999"]);
+});
+
 test("facets that lists follow by the threads that CPUs ran are not said to be missing", () => {
   const filter: Filter = { ...PLAIN_FILTER, names: { ...NONE, cpu: [] }, cpus: only([0]), processes: only(["7"]) };
   expect([unfollowed(filter, TRACKS), unfollowed(filter, TRACKS.slice(1))]).toEqual([["cpus"], ["cpus", "processes"]]);

@@ -6,8 +6,9 @@ import type { EventQuestion } from "./events.ts";
 import { trackTest } from "./filter-tracks.ts";
 import { expressionOf, PLAIN_FILTER, questionOf, unanswered, type Facet, type Filter } from "./filter.ts";
 
-/** As many ranges the server takes, and as many numbers in a question to an analysis. */
+/** As many ranges the server takes, in a URL of 16 KiB that has an expression, names and columns as well; and as many numbers in a question to an analysis. */
 const RANGES_MAX = 1_024;
+const ENCODED_MAX = 8_000;
 const THREADS_MAX = 20_000;
 /** Where no thread is meant: no thread has this number. */
 const NO_THREAD = 999_999_999;
@@ -33,15 +34,17 @@ export function threadsMeant(filter: Filter, tracks: readonly Track[]): Meant | 
   }
   const chosen = Object.fromEntries(lacking.map((facet) => [facet, filter[facet]]));
   const isMeant = trackTest({ ...PLAIN_FILTER, owners: filter.owners, ...chosen }, tracks) ?? (() => true);
-  const threads = tracks.filter((track) => track.tid !== null && track.kind === "states");
+  // No thread of a kernel has a number below 0, and the server refuses to be asked for one.
+  const threads = tracks.filter(({ tid, kind }) => tid !== null && tid >= 0 && kind === "states");
   const meant = new Set(threads.filter(isMeant).map(({ tid }) => tid ?? 0));
   const known = [...new Set(threads.map(({ tid }) => tid ?? 0))].sort((one, other) => one - other);
   const ranges = rangesOf(known, meant);
-  if (ranges.length > RANGES_MAX || meant.size > THREADS_MAX) {
+  const text = ranges.join(",");
+  if (ranges.length > RANGES_MAX || encodeURIComponent(text).length > ENCODED_MAX || meant.size > THREADS_MAX) {
     return null;
   }
   const numbers = known.filter((tid) => meant.has(tid));
-  return numbers.length === 0 ? { numbers: [NO_THREAD], ranges: `${NO_THREAD}` } : { numbers, ranges: ranges.join(",") };
+  return numbers.length === 0 ? { numbers: [NO_THREAD], ranges: `${NO_THREAD}` } : { numbers, ranges: text };
 }
 
 /** The wanted ones of some numbers, as few ranges: between the ends of one there is no other known number. */
