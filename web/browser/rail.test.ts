@@ -186,11 +186,11 @@ withInvented("the left panel and the box", (stage) => {
 /** What is looked at, how its events of a thread are asked for, and an expression that some events match. Events of kernels name no thread, but their CPU
  * tells which one it ran. */
 const TRACES = [
-  { name: "demo", trace: DEMO, ofThread: (tid: string) => ({ filter: `$ctx.vtid == ${tid}` }), expression: "id > 10" },
-  { name: "kernel", trace: KERNEL, ofThread: (tid: string) => ({ threads: tid }), expression: "prev_prio < 20" },
+  { name: "demo", trace: DEMO, ofThread: (tid: string) => ({ filter: `$ctx.vtid == ${tid}` }), expression: "id > 10", namesThreads: true },
+  { name: "kernel", trace: KERNEL, ofThread: (tid: string) => ({ threads: tid }), expression: "prev_prio < 20", namesThreads: false },
 ];
 
-withRecorded("filters of %s", TRACES, (stage, { name, ofThread, expression }) => {
+withRecorded("filters of %s", TRACES, (stage, { name, ofThread, expression, namesThreads }) => {
   const open = (hash: string, options: Opened = {}): Promise<Page> => ready(stage.visit(hash, { height: 720, ...options }));
 
   /** How many events the server counts. */
@@ -224,8 +224,30 @@ withRecorded("filters of %s", TRACES, (stage, { name, ofThread, expression }) =>
     await page.getByRole("region", { name: "Threads" }).locator(".choice-name").first().click();
     await expect.poll(() => page.locator(".filter-chip").count()).toBe(3);
     expect(await page.locator(".filter-chip", { hasText: "⚠" }).count()).toBe(0);
+    // Where only CPUs tell the thread, tiles do not follow, and that is said.
+    const isPartly = (text: string): boolean => text.includes("rows of events and the overview count all threads");
+    const hints = await page.locator(".filter-chip").evaluateAll((chips) => chips.map((chip) => chip.getAttribute("title") ?? ""));
+    expect(hints.filter(isPartly).length).toBe(namesThreads ? 0 : 1);
+    expect(isPartly((await page.getByRole("region", { name: "Threads" }).textContent()) ?? "")).toBe(!namesThreads);
     await page.getByRole("button", { name: "Clear all" }).click();
     expect(await hashOf(page)).toBe("panels=rail.filters");
+    await page.close();
+  });
+
+  test("sums and statistics say where they are of all threads", async () => {
+    const page = await open("#panels=rail.filters&mode=exclude");
+    await page.getByRole("region", { name: "Threads" }).locator(".choice-name").first().click();
+    await page.keyboard.press("i");
+    await page.keyboard.press("x");
+    await expect.poll(() => page.locator(".sums caption").allTextContents().then((titles) => titles.some((title) => /^(?:All events|Events of)/.test(title)))).toBe(true);
+    expect(await page.locator(".sums .faint", { hasText: "Events are those of all threads" }).count()).toBe(namesThreads ? 0 : 1);
+    await page.keyboard.press("Alt+3");
+    await page.getByRole("combobox", { name: "Analysis" }).selectOption("count");
+    const said = page.locator(".analysis .tools [role=status]").last();
+    await expect.poll(() => said.textContent()).toContain(namesThreads ? " · without what the filter excludes" : " · of all threads: this analysis cannot tell them apart");
+    await page.getByRole("radio", { name: "Selection" }).click();
+    await expect.poll(() => page.locator(".card").allTextContents().then((cards) => cards.map((card) => [card.split(" ")[0], card.includes("of all threads")]))).toEqual([["Events", !namesThreads], ["CPUs", false], ["System", false]]);
+    await picture(page, `${name}-all-threads`);
     await page.close();
   });
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { allBut, only } from "./choice.ts";
 import type { Track } from "./catalogue.ts";
-import { threadsMeant, unfollowed } from "./filter-threads.ts";
+import { halfFollowed, threadsMeant, unfollowed } from "./filter-threads.ts";
 import { PLAIN_FILTER, type FieldNames, type Filter } from "./filter.ts";
 import { questionText } from "./events.ts";
 import { trackLike } from "../testing/tracks.ts";
@@ -50,5 +50,7 @@ test("numbers below 0 are of no thread", () => {
 test("facets that lists follow by the threads that CPUs ran are not said to be missing", () => {
   const filter: Filter = { ...PLAIN_FILTER, names: { ...NONE, cpu: [] }, cpus: only([0]), processes: only(["7"]) };
   expect([unfollowed(filter, TRACKS), unfollowed(filter, TRACKS.slice(1))]).toEqual([["cpus"], ["cpus", "processes"]]);
+  // Tiles do not follow them.
+  expect([halfFollowed(filter, TRACKS), halfFollowed(filter, TRACKS.slice(1)), halfFollowed({ ...filter, processes: null }, TRACKS)]).toEqual([["processes"], [], []]);
   expect(questionText({ filter: "prio > 1", names: ["a"], threads: "7-8,10" })).toBe("event=a&filter=prio+%3E+1&threads=7-8%2C10");
 });

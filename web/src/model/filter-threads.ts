@@ -29,7 +29,7 @@ function lackingOf(filter: Filter): readonly Facet[] {
 /** The threads that are meant where events do not name theirs; `null`: fields of events say it, or it cannot be asked. */
 export function threadsMeant(filter: Filter, tracks: readonly Track[]): Meant | null {
   const lacking = lackingOf(filter);
-  if (lacking.length === 0 || !tracks.some(({ id }) => /^cpu\/\d+\/\d+\/thread$/.test(id))) {
+  if (lacking.length === 0 || !tellsThreads(tracks)) {
     return null;
   }
   const chosen = Object.fromEntries(lacking.map((facet) => [facet, filter[facet]]));
@@ -65,10 +65,20 @@ function rangesOf(known: readonly number[], wanted: ReadonlySet<number>): readon
   return ranges;
 }
 
+/** Whether CPUs tell which threads they ran. */
+export function tellsThreads(tracks: readonly Track[]): boolean {
+  return tracks.some(({ id }) => /^cpu\/\d+\/\d+\/thread$/.test(id));
+}
+
 /** The chosen facets that lists and statistics cannot follow: no field of an event expresses them, and neither do the threads that CPUs ran. */
 export function unfollowed(filter: Filter, tracks: readonly Track[]): readonly Facet[] {
-  const lacking = unanswered(filter);
-  return threadsMeant(filter, tracks) === null ? lacking : lacking.filter((facet) => !OF_THREADS.includes(facet));
+  const followed = halfFollowed(filter, tracks);
+  return unanswered(filter).filter((facet) => !followed.includes(facet));
+}
+
+/** The chosen facets that lists and statistics follow by the threads that CPUs ran; tiles cannot: rows of events and the overview count all threads. */
+export function halfFollowed(filter: Filter, tracks: readonly Track[]): readonly Facet[] {
+  return threadsMeant(filter, tracks) === null ? [] : lackingOf(filter);
 }
 
 /** The events that a filter selects, of all tracks; or those of some names, whatever names the filter selects. */

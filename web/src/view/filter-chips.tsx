@@ -5,7 +5,7 @@ import type { Choice } from "../model/choice.ts";
 import { peopleOf } from "../model/facets.ts";
 import { FACETS, type Facet } from "../model/filter.ts";
 import { stateLabel } from "../model/filter-values.ts";
-import { unfollowed } from "../model/filter-threads.ts";
+import { halfFollowed, unfollowed } from "../model/filter-threads.ts";
 import { openedPanel } from "../model/panels.ts";
 import { plain } from "../model/plain.ts";
 import { refiltered } from "../state/filter.ts";
@@ -20,7 +20,7 @@ const NAMED_MAX = 2;
 export function FilterChips({ page }: { readonly page: Page }): JSX.Element | null {
   const { store } = page;
   const [filter, tracks] = usePick(store, (state) => [state.filter, state.catalogue.tracks] as const);
-  const lacking = unfollowed(filter, tracks);
+  const [lacking, half] = [unfollowed(filter, tracks), halfFollowed(filter, tracks)];
   const chosen = FACETS.filter((facet) => filter[facet] !== null);
   if (chosen.length === 0 && filter.text.trim() === "") {
     return null;
@@ -32,7 +32,8 @@ export function FilterChips({ page }: { readonly page: Page }): JSX.Element | nu
       {chosen.map((facet) => {
         const text = facetText(store.state, facet);
         const doubt = lacking.includes(facet) ? `\nEvents of these traces do not say ${facet === "applications" ? "whose they are" : `their ${NAMES[facet]}`}: only rows follow this.` : "";
-        return <Chip key={facet} text={`${text}${doubt === "" ? "" : " ⚠"}`} hint={`${text}${doubt}`} open={open} remove={() => store.update((state) => refiltered(state, { [facet]: null }))} />;
+        const reach = half.includes(facet) ? "\nLists, counts and, with “exclude”, statistics follow this; rows of events and the overview count all threads." : "";
+        return <Chip key={facet} text={`${text}${doubt === "" ? "" : " ⚠"}`} hint={`${text}${doubt}${reach}`} open={open} remove={() => store.update((state) => refiltered(state, { [facet]: null }))} />;
       })}
     </ul>
   );

@@ -15,13 +15,19 @@ export function questionFor(page: Asking, kind: string, options: Options): Quest
   return { kind, options: { ...options, ...analysisOf(page.store.state.filter), ...more } };
 }
 
-/** How far the answers of an analysis follow the filter, in words; empty: the filter leaves nothing out of analyses. */
-export function excludedText(page: Asking, kind: string): string {
-  const isThreads = threadsOf(page) !== null;
-  if (isThreads && !isOfThreads(page, kind)) {
-    return " · of all threads: this analysis cannot tell them apart";
-  }
-  return isThreads || analysisOf(page.store.state.filter).filter !== undefined ? " · without what the filter excludes" : "";
+/** Whether the filter leaves events out of the answers of an analysis. */
+export function isExcluding(page: Asking, kind: string): boolean {
+  return analysisOf(page.store.state.filter).filter !== undefined || (threadsOf(page) !== null && isOfThreads(page, kind));
+}
+
+/** Whether the filter means some threads, and an analysis is about all of them. */
+export function isOfAllThreads(page: Asking, kind: string): boolean {
+  return threadsOf(page) !== null && !isOfThreads(page, kind);
+}
+
+/** How far the answers of an analysis follow the filter, in words; empty: it leaves nothing out of analyses. */
+export function excludedText(isSome: boolean, ofAllThreads: boolean): string {
+  return `${isSome ? " · without what the filter excludes" : ""}${ofAllThreads ? " · of all threads: this analysis cannot tell them apart" : ""}`;
 }
 
 function threadsOf({ store }: Asking): readonly number[] | null {

@@ -7,6 +7,7 @@ import { ApiFault } from "../../api/client.ts";
 import type { Track } from "../../model/catalogue.ts";
 import { duration } from "../../model/clock.ts";
 import { cpuQuestion, withExact } from "../../model/cpusums.ts";
+import { unanswered } from "../../model/filter.ts";
 import { bodyOf, progressText, type Asked, type Question } from "../../model/jobs.ts";
 import type { Selection } from "../../model/selection.ts";
 import { valuesIn, type Sums } from "../../model/sums.ts";
@@ -47,6 +48,7 @@ export function SelectionSums({ page, selection }: { readonly page: Page; readon
   const within = ({ status }: State): Viewport | null => (status === null ? null : partIn(selection, status.extent));
   const [isKnown, begin, span] = usePick(page.store, (state) => [state.status !== null, within(state)?.begin, within(state)?.span] as const);
   const part = useMemo(() => (begin === undefined || span === undefined ? null : { begin, span }), [begin, span]);
+  const [lacking] = usePick(page.store, (state) => [unansweredWords(state)] as const);
   const { sums, part: summed, failure, isAsking } = useSums(page, selection, part, asked);
   const cpus = useCpus(page, sums === null || isAsking ? null : cpuQuestion(catalogue, asked, sums, part === null ? {} : { begin_ns: part.begin, end_ns: endOf(part) }));
   const tables = useMemo(() => {
@@ -65,6 +67,7 @@ export function SelectionSums({ page, selection }: { readonly page: Page; readon
       {sums === null || sums.isRead ? null : <p class="faint">Not all of that is read yet: it is more.</p>}
       {sums === null && isAsking ? <p class="faint">Adding up…</p> : null}
       {sums !== null && isAsking ? <p class="faint">Rounded so far (~); exact sums are on their way.</p> : null}
+      {lacking !== "" && sums?.tracks.some(({ form, count }) => form === "events" && count > 0) === true ? <p class="faint">Events are those of all {lacking}, whichever are chosen: events of these traces do not name theirs.</p> : null}
       {cpus === null ? null : <CpuState asked={cpus} />}
       {failure === null ? null : <p class="words bad">{failure}</p>}
       {sums?.isRead === true && tables.length === 0 ? <p class="faint">Nothing happens there.</p> : null}
@@ -77,6 +80,13 @@ export function SelectionSums({ page, selection }: { readonly page: Page; readon
       </div>
     </section>
   );
+}
+
+/** The things whose choice leaves no event out of sums; empty: events follow the filter. */
+function unansweredWords({ filter }: State): string {
+  const lacking = unanswered(filter);
+  const isOfThreads = lacking.some((facet) => facet !== "cpus");
+  return [...(lacking.includes("cpus") ? ["CPUs"] : []), ...(isOfThreads ? ["threads"] : [])].join(" and ");
 }
 
 interface SumTableOptions {

@@ -6,6 +6,7 @@ import { allBut, isChosen, only, withItem, type Choice } from "../../model/choic
 import { applicationsOf, cpusOf, eventNames, eventsOf, isNamed, namingOf, peopleOf, processEntries, shareOf, subsystemsOf, threadsOf, withSubsystem, type Entry, type Subsystem } from "../../model/facets.ts";
 import type { Whose } from "../../model/counts.ts";
 import { FILTER_MODES, choosesEvents, isActive, type Facet, type FieldNames, type FilterMode } from "../../model/filter.ts";
+import { tellsThreads } from "../../model/filter-threads.ts";
 import { adviceFor } from "../../model/jobs.ts";
 import { isRecording } from "../../model/live.ts";
 import { ownersOf } from "../../model/owners.ts";
@@ -102,6 +103,7 @@ function Facets({ page }: { readonly page: Page }): JSX.Element {
   const events = useMemo(() => eventsOf(names, counts), [names, counts]);
   const subsystems = useMemo(() => subsystemsOf(names, counts), [names, counts]);
   const naming = useMemo(() => namingOf(names), [names]);
+  const isTold = useMemo(() => tellsThreads(tracks), [tracks]);
   const change = <F extends Facet>(facet: F, choice: Choice<F extends "cpus" | "threads" ? number : string> | null): void =>
     store.update((state) => refiltered(state, { [facet]: choice }));
   const plain = <T extends string | number>(facet: "cpus" | "applications" | "processes" | "threads", choice: Choice<T> | null): Pick<ListActions<T>, "shareOf" | "toggle" | "focus" | "clear"> => ({
@@ -115,9 +117,9 @@ function Facets({ page }: { readonly page: Page }): JSX.Element {
   return (
     <>
       <FacetList title="CPUs" entries={cpus} {...plain("cpus", filter.cpus)} note={noteFor(cpus, "CPU", filter.names, "cpu")} />
-      <FacetList title="Applications" entries={applications} {...plain("applications", filter.applications)} note={applicationNote(applications, filter.names)} />
-      <FacetList title="Processes" entries={processes} {...plain("processes", filter.processes)} note={noteFor(processes, "process", filter.names, "process")} />
-      <FacetList title="Threads" entries={threads} {...plain("threads", filter.threads)} note={[noteFor(threads, "thread", filter.names, "thread"), othersNote(whose)].filter((note) => note !== null).join(" ") || null} />
+      <FacetList title="Applications" entries={applications} {...plain("applications", filter.applications)} note={applicationNote(applications, filter.names, isTold)} />
+      <FacetList title="Processes" entries={processes} {...plain("processes", filter.processes)} note={noteFor(processes, "process", filter.names, "process", isTold)} />
+      <FacetList title="Threads" entries={threads} {...plain("threads", filter.threads)} note={[noteFor(threads, "thread", filter.names, "thread", isTold), othersNote(whose)].filter((note) => note !== null).join(" ") || null} />
       <FacetList
         title="Subsystems"
         entries={subsystems}
@@ -160,19 +162,24 @@ function othersNote(whose: Whose | null): string | null {
   return parts.length === 0 ? null : `${parts.join(", ")}.`;
 }
 
-function applicationNote(entries: readonly unknown[], names: FieldNames | null): string | null {
+function applicationNote(entries: readonly unknown[], names: FieldNames | null, isTold: boolean): string | null {
   if (entries.length === 0) {
     return "These traces do not contain thread names.";
   }
   const lacks = names !== null && [names.thread, names.process, names.processName].every((fields) => fields.length === 0);
-  return lacks ? "Events of these traces do not name their threads: this choice applies to rows, but not to lists and statistics." : null;
+  return lacks ? `Events of these traces do not name their threads: ${reachText(isTold)}` : null;
+}
+
+/** How far a choice reaches that no field of an event expresses. `isTold`: CPUs tell which threads they ran. */
+function reachText(isTold: boolean): string {
+  return isTold ? "lists and statistics go by the thread that the CPU ran; rows of events and the overview count all threads." : "this choice applies to rows, but not to lists and statistics.";
 }
 
 /** The message for a list that is empty, or that events cannot follow. */
-function noteFor(entries: readonly unknown[], what: string, names: FieldNames | null, kind: "cpu" | "process" | "thread"): string | null {
+function noteFor(entries: readonly unknown[], what: string, names: FieldNames | null, kind: "cpu" | "process" | "thread", isTold = false): string | null {
   if (entries.length === 0) {
     return `No track of these traces names its ${what}.`;
   }
   const lacks = names !== null && names[kind].length === 0;
-  return lacks ? `Events of these traces do not name their ${what}: this choice applies to rows, but not to lists and statistics.` : null;
+  return lacks ? `Events of these traces do not name their ${what}: ${reachText(isTold)}` : null;
 }
