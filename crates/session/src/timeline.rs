@@ -330,6 +330,12 @@ fn analysis_of(prepared: &Prepared, begin_ns: i64) -> TimelineAnalysis {
 }
 
 impl Timeline {
+    /// The traces that it is of.
+    #[must_use]
+    pub fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
     /// Its current state.
     #[must_use]
     pub fn status(&self) -> TimelineStatus {
