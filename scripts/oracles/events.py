@@ -50,6 +50,7 @@ class Stream:
         self.names = {event_class.name for event_class in stream.cls.values()}
         self.cpu = None
         self.begin = self.end = self.first_event = self.last_event = None
+        self.earliest, self.latest = math.inf, -math.inf
         self.losses = []
 
     def seen(self, time):
@@ -164,6 +165,8 @@ class Trace:
         time = nanoseconds(message.default_clock_snapshot) if source.stream.cls.default_clock_class else None
         stream.first_event = time if stream.first_event is None else stream.first_event
         stream.last_event = time
+        if time is not None:
+            stream.earliest, stream.latest = min(stream.earliest, time), max(stream.latest, time)
         key = (stream.class_id, source.name)
         self.counts[stream.number, key] = self.counts.get((stream.number, key), 0) + 1
         name = self.name_of(source.name)
@@ -210,12 +213,24 @@ class Trace:
         numbers = {event.stream for event in self.events if event.cpu == cpu}
         return [stream for stream in self.streams if stream.cpu == cpu or (stream.cpu is None and stream.number in numbers)]
 
-    @staticmethod
-    def _span_of(streams):
+    def event_span(self):
+        """From the first event or loss to the last one; None: not all packets have times, or nothing happens."""
+        if any(stream.begin is None or stream.end is None for stream in self.streams):
+            return None
+        losses = [loss for stream in self.streams for loss in stream.losses]
+        begins = [stream.earliest for stream in self.streams] + [loss.begin for loss in losses if loss.begin != -math.inf]
+        ends = [stream.latest for stream in self.streams] + [loss.end for loss in losses if loss.end != math.inf]
+        span = min(begins, default=math.inf), max(ends, default=-math.inf)
+        return span if -math.inf < span[0] <= span[1] < math.inf else None
+
+    def _span_of(self, streams):
         begins = [stream.first_event if stream.begin is None else stream.begin for stream in streams]
         ends = [time for stream in streams for time in (stream.end, stream.last_event)]
         begins, ends = ([time for time in times if time is not None] for times in (begins, ends))
-        return (min(begins), max(ends)) if begins and ends else None
+        if not begins or not ends:
+            return None
+        first, last = self.event_span() or (-math.inf, math.inf)
+        return min(max(min(begins), first), last), min(max(max(ends), first), last)
 
     def span(self, cpu):
         """Begin and end of a CPU."""

@@ -2,6 +2,7 @@
 
 pub(crate) mod again;
 pub(crate) mod discover;
+mod extent;
 pub(crate) mod gone;
 pub(crate) mod identity;
 pub(crate) mod index;
@@ -19,7 +20,7 @@ pub(crate) mod when;
 pub(crate) mod zone;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kymo_decode::Compile;
 use kymo_decode::filter::StreamFilter;
@@ -66,6 +67,8 @@ pub struct Session {
     /// Where analyses' parts are cut besides, for tests: in the order of time.
     pub(crate) cuts_ns: Vec<i64>,
     opened: Report,
+    /// From the first to the last event, once somebody asked.
+    event_span: OnceLock<Option<(i64, i64)>>,
     /// Files that were there and are not any more.
     gone: GoneFiles,
     /// Where to keep indexes and results.
@@ -179,7 +182,16 @@ impl Session {
         opened.unreadable.extend(skipped.iter().map(discover::problem));
         let gone = earlier.and_then(EarlierTraces::session).map(|session| session.gone_for_later()).unwrap_or_default();
         let cache = options.cache.clone();
-        Ok(Self { traces, threads, opened, gone, slice_bytes: None, cache, cuts_ns: Vec::new() })
+        Ok(Self {
+            traces,
+            threads,
+            opened,
+            event_span: OnceLock::new(),
+            gone,
+            slice_bytes: None,
+            cache,
+            cuts_ns: Vec::new(),
+        })
     }
 
     /// Bytes of all files with packets.
@@ -191,7 +203,7 @@ impl Session {
     /// The same, with traces that more is known of.
     pub(crate) fn with_traces(&self, traces: Vec<Arc<Trace>>) -> Self {
         let (opened, cache, cuts_ns) = (self.opened.clone(), self.cache.clone(), self.cuts_ns.clone());
-        Self { traces, opened, cache, cuts_ns, gone: self.gone.clone(), ..*self }
+        Self { traces, opened, cache, cuts_ns, event_span: OnceLock::new(), gone: self.gone.clone(), ..*self }
     }
 
     /// One trace that is open already, read by one thread.
@@ -200,6 +212,7 @@ impl Session {
             traces: vec![trace],
             threads: 1,
             opened: Report::default(),
+            event_span: OnceLock::new(),
             gone: GoneFiles::default(),
             slice_bytes: None,
             cache: None,

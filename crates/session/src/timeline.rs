@@ -18,7 +18,6 @@ mod catalogue;
 mod chunks;
 mod estimate;
 mod exact;
-mod extent;
 mod findings;
 mod growing;
 mod items;
@@ -247,7 +246,6 @@ impl Session {
             prepared.lanes = numbering.apply(self, std::mem::take(&mut prepared.lanes));
         }
         let span = span_ns(&prepared.lanes).ok_or(TimelineFailure::NoTimes)?;
-        let span = extent::of(self, &prepared.lanes, span);
         let span = (span.0, until.map_or(span.1, |until| until.saturating_sub(1)));
         if span.1 < span.0 {
             return Err(TimelineFailure::NoTimes);

@@ -259,13 +259,13 @@ fn counts_by_class() {
     check(
         "count examples/traces/demo",
         &expect![[r#"
-        events   share  events/s  event
-         1,200   50.0%    16,852  jobs:chunk
-           400   16.7%     5,617  jobs:begin
-           400   16.7%     5,617  jobs:end
-           400   16.7%     5,617  jobs:submit
-         2,400  100.0%    33,703  all events
-    "#]],
+            events   share  events/s  event
+             1,200   50.0%    18,000  jobs:chunk
+               400   16.7%     6,000  jobs:begin
+               400   16.7%     6,000  jobs:end
+               400   16.7%     6,000  jobs:submit
+             2,400  100.0%    35,999  all events
+        "#]],
     );
 }
 
@@ -275,17 +275,17 @@ fn counts_by_stream_and_class() {
     check(
         "count --by class,stream examples/traces/demo",
         &expect![[r#"
-        events   share  events/s  stream      event
-           933   38.9%    13,102  0 jobs_0    jobs:chunk
-           311   13.0%     4,367  0 jobs_0    jobs:begin
-           310   12.9%     4,353  0 jobs_0    jobs:end
-           267   11.1%     3,749  1 jobs_1    jobs:chunk
-           231    9.6%     3,244  1 jobs_1    jobs:submit
-           169    7.0%     2,373  0 jobs_0    jobs:submit
-            90    3.8%     1,264  1 jobs_1    jobs:end
-            89    3.7%     1,250  1 jobs_1    jobs:begin
-         2,400  100.0%    33,703  all events
-    "#]],
+            events   share  events/s  stream      event
+               933   38.9%    13,995  0 jobs_0    jobs:chunk
+               311   13.0%     4,665  0 jobs_0    jobs:begin
+               310   12.9%     4,650  0 jobs_0    jobs:end
+               267   11.1%     4,005  1 jobs_1    jobs:chunk
+               231    9.6%     3,465  1 jobs_1    jobs:submit
+               169    7.0%     2,535  0 jobs_0    jobs:submit
+                90    3.8%     1,350  1 jobs_1    jobs:end
+                89    3.7%     1,335  1 jobs_1    jobs:begin
+             2,400  100.0%    35,999  all events
+        "#]],
     );
 }
 
@@ -295,8 +295,8 @@ fn counts_by_trace() {
         "count --by trace examples/traces/demo",
         &expect![[r#"
             events   share  events/s  trace
-             2,400  100.0%    33,703  examples/traces/demo
-             2,400  100.0%    33,703  all events
+             2,400  100.0%    35,999  examples/traces/demo
+             2,400  100.0%    35,999  all events
         "#]],
     );
 }
@@ -307,13 +307,13 @@ fn counts_with_sizes() {
     check(
         "count --sizes --by stream examples/traces/demo",
         &expect![[r#"
-        events   share  events/s       size   share  B/event  stream
-         1,723   71.8%    24,196   91.7 KiB   72.1%     54.5  0 jobs_0
-           677   28.2%     9,507   35.4 KiB   27.9%     53.5  1 jobs_1
-         2,400  100.0%    33,703  127.1 KiB  100.0%     54.2  all events
+            events   share  events/s       size   share  B/event  stream
+             1,723   71.8%    25,844   91.7 KiB   72.1%     54.5  0 jobs_0
+               677   28.2%    10,155   35.4 KiB   27.9%     53.5  1 jobs_1
+             2,400  100.0%    35,999  127.1 KiB  100.0%     54.2  all events
 
-        packets have 132.0 KiB, of which 1.4 KiB are their heads and 3.5 KiB unused
-    "#]],
+            packets have 132.0 KiB, of which 1.4 KiB are their heads and 3.5 KiB unused
+        "#]],
     );
 }
 
@@ -323,25 +323,25 @@ fn info_with_every_event_counted() {
     check(
         "info --exact examples/traces/demo",
         &expect![[r#"
-        demo  (examples/traces/demo)
-          recorded  by lttng-ust 2.13 on vm
-          clock     monotonic, 1,000,000,000 Hz, since 1970
-          declares  4 event classes
+            demo  (examples/traces/demo)
+              recorded  by lttng-ust 2.13 on vm
+              clock     monotonic, 1,000,000,000 Hz, since 1970
+              declares  4 event classes
 
-          streams   2 with 17 packets, 132.0 KiB
-          events    2,400, 33,703 per second
-          span      71.210 ms  from 2026-11-21T00:02:52.253260578Z to 2026-11-21T00:02:52.324470096Z
-          density   ▄▄▄▄▄▄▄▇▄▄▄▇▄▄▄▆▄▄▄▄▆▄▄▅▆▄▄▄▄▄▄▇▃▃▃▃▃▆▄▄▄█▅▅▇▄▄▄▆▃▃▃▃▄▂▂▂▂▂▂  (bytes over the span)
-          losses    none reported
-          busiest event classes
-             50.0%  ███████████████                 jobs:chunk
-             16.7%  █████                           jobs:begin
-             16.7%  █████                           jobs:end
-             16.7%  █████                           jobs:submit
+              streams   2 with 17 packets, 132.0 KiB
+              events    2,400, 35,999 per second
+              span      66.668 ms  from 2026-11-21T00:02:52.255263261Z to 2026-11-21T00:02:52.321931298Z
+              density   ▄▄▄▄▄▄█▄▄▄▆▄▄▄▆▃▃▃▃▆▃▃▃▅▆▄▄▄▄▄▄▆▃▃▃▃▃▅▄▄▄▄▆▄▄▃▆▃▃▃▆▃▃▃▅▂▂▂▂▂  (bytes over the span)
+              losses    none reported
+              busiest event classes
+                 50.0%  ███████████████                 jobs:chunk
+                 16.7%  █████                           jobs:begin
+                 16.7%  █████                           jobs:end
+                 16.7%  █████                           jobs:submit
 
-        Next:  kymo print examples/traces/demo | less
-               kymo count examples/traces/demo
-    "#]],
+            Next:  kymo print examples/traces/demo | less
+                   kymo count examples/traces/demo
+        "#]],
     );
 }
 

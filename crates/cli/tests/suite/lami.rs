@@ -91,11 +91,11 @@ fn the_results() {
     check(
         "lami count --limit 2 demo",
         &expect![[r#"
-            {"results":[{"time-range":{"class":"time-range","begin":{"class":"timestamp","value":1795219372253260578},"end":{"class":"timestamp","value":1795219372324470096}},"class":"per-class","data":[
+            {"results":[{"time-range":{"class":"time-range","begin":{"class":"timestamp","value":1795219372255263261},"end":{"class":"timestamp","value":1795219372321931298}},"class":"per-class","data":[
             [{"class":"string","value":"jobs:chunk"},{"class":"number","value":1200}],
-            [{"class":"string","value":"jobs:begin"},{"class":"number","value":400}]]},{"time-range":{"class":"time-range","begin":{"class":"timestamp","value":1795219372253260578},"end":{"class":"timestamp","value":1795219372324470096}},"class":"per-stream","data":[
+            [{"class":"string","value":"jobs:begin"},{"class":"number","value":400}]]},{"time-range":{"class":"time-range","begin":{"class":"timestamp","value":1795219372255263261},"end":{"class":"timestamp","value":1795219372321931298}},"class":"per-stream","data":[
             [{"class":"string","value":"0"},{"class":"cpu","id":0},{"class":"number","value":1723},{"class":"number","value":0}],
-            [{"class":"string","value":"1"},{"class":"cpu","id":1},{"class":"number","value":677},{"class":"number","value":0}]]},{"time-range":{"class":"time-range","begin":{"class":"timestamp","value":1795219372253260578},"end":{"class":"timestamp","value":1795219372324470096}},"class":"total","data":[
+            [{"class":"string","value":"1"},{"class":"cpu","id":1},{"class":"number","value":677},{"class":"number","value":0}]]},{"time-range":{"class":"time-range","begin":{"class":"timestamp","value":1795219372255263261},"end":{"class":"timestamp","value":1795219372321931298}},"class":"total","data":[
             [{"class":"number","value":2400},{"class":"number","value":0}]]}],"events_discarded":0,"events_discarded_is_lower_bound":false,"packets_lost":0,"complete":true}
         "#]],
     );
@@ -204,19 +204,19 @@ fn faces() {
     check(
         "analyse count --top 3 demo",
         &expect![[r#"
-            Classes of events  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
+            Classes of events  2026-11-21 00:02:52.255263261 to 00:02:52.321931298 (66.668 ms)
             Event       Events
             jobs:chunk   1,200
             jobs:begin     400
             jobs:end       400
             ... and 1 more row (--top all)
 
-            Streams  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
+            Streams  2026-11-21 00:02:52.255263261 to 00:02:52.321931298 (66.668 ms)
             Stream  CPU  Events  Lost
             0         0   1,723     0
             1         1     677     0
 
-            All events  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
+            All events  2026-11-21 00:02:52.255263261 to 00:02:52.321931298 (66.668 ms)
             Events  Lost
              2,400     0
         "#]],
@@ -232,10 +232,10 @@ fn faces() {
     check(
         "analyse count --json --top 1 demo",
         &expect![[r#"
-            {"tables":[{"class":"per-class","title":"Classes of events","span":{"begin":1795219372253260578,"end":1795219372324470096},"columns":[{"name":"name","title":"Event","class":"string","unit":null},{"name":"count","title":"Count","class":"number","unit":"events"}],"rows":[
-            ["jobs:chunk",1200]],"omitted":3},{"class":"per-stream","title":"Streams","span":{"begin":1795219372253260578,"end":1795219372324470096},"columns":[{"name":"stream","title":"Stream","class":"string","unit":null},{"name":"cpu","title":"CPU","class":"cpu","unit":null},{"name":"count","title":"Count","class":"number","unit":"events"},{"name":"lost","title":"Lost","class":"number","unit":"events"}],"rows":[
+            {"tables":[{"class":"per-class","title":"Classes of events","span":{"begin":1795219372255263261,"end":1795219372321931298},"columns":[{"name":"name","title":"Event","class":"string","unit":null},{"name":"count","title":"Count","class":"number","unit":"events"}],"rows":[
+            ["jobs:chunk",1200]],"omitted":3},{"class":"per-stream","title":"Streams","span":{"begin":1795219372255263261,"end":1795219372321931298},"columns":[{"name":"stream","title":"Stream","class":"string","unit":null},{"name":"cpu","title":"CPU","class":"cpu","unit":null},{"name":"count","title":"Count","class":"number","unit":"events"},{"name":"lost","title":"Lost","class":"number","unit":"events"}],"rows":[
             ["0",0,1723,0],
-            ["1",1,677,0]],"omitted":0},{"class":"total","title":"All events","span":{"begin":1795219372253260578,"end":1795219372324470096},"columns":[{"name":"count","title":"Count","class":"number","unit":"events"},{"name":"lost","title":"Lost","class":"number","unit":"events"}],"rows":[
+            ["1",1,677,0]],"omitted":0},{"class":"total","title":"All events","span":{"begin":1795219372255263261,"end":1795219372321931298},"columns":[{"name":"count","title":"Count","class":"number","unit":"events"},{"name":"lost","title":"Lost","class":"number","unit":"events"}],"rows":[
             [2400,0]],"omitted":0}],"events_discarded":0,"events_discarded_is_lower_bound":false,"packets_lost":0,"complete":true}
         "#]],
     );

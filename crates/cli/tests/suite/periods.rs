@@ -36,26 +36,26 @@ fn for_people() {
     check(
         &["periods", "--period", JOB, "--period-captures", TOLD, "--top", "3", "--bins", "3"],
         &expect![[r#"
-        Periods by name  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
-        Name  Intervals   Total     Min  Average      Max  Deviation     50 %                  90 %                  99 %                99.9 %  Never ended  Lost inside  Ended nothing
-        job         400  2.05 s  266 us  5.13 ms  8.43 ms    1.29 ms  5.33 ms [5.32, 5.33]  5.54 ms [5.54, 5.55]  8.30 ms [8.30, 8.31]  8.43 ms            0            0              0
+            Periods by name  2026-11-21 00:02:52.255263261 to 00:02:52.321931298 (66.668 ms)
+            Name  Intervals   Total     Min  Average      Max  Deviation     50 %                  90 %                  99 %                99.9 %  Never ended  Lost inside  Ended nothing
+            job         400  2.05 s  266 us  5.13 ms  8.43 ms    1.29 ms  5.33 ms [5.32, 5.33]  5.54 ms [5.54, 5.55]  8.30 ms [8.30, 8.31]  8.43 ms            0            0              0
 
-        The longest periods  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
-        Duration               Begin                 End  Name  Within that of  Kind  Result  Uncertain
-         8.43 ms  00:02:52.260222001  00:02:52.268649928  job                -  5     66             no
-         8.33 ms  00:02:52.313598498  00:02:52.321931298  job                -  5     396            no
-         8.31 ms  00:02:52.310081810  00:02:52.318396353  job                -  5     374            no
-        ... and 397 more rows (--top all)
+            The longest periods  2026-11-21 00:02:52.255263261 to 00:02:52.321931298 (66.668 ms)
+            Duration               Begin                 End  Name  Within that of  Kind  Result  Uncertain
+             8.43 ms  00:02:52.260222001  00:02:52.268649928  job                -  5     66             no
+             8.33 ms  00:02:52.313598498  00:02:52.321931298  job                -  5     396            no
+             8.31 ms  00:02:52.310081810  00:02:52.318396353  job                -  5     374            no
+            ... and 397 more rows (--top all)
 
-        Never ended  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
-        nothing
+            Never ended  2026-11-21 00:02:52.255263261 to 00:02:52.321931298 (66.668 ms)
+            nothing
 
-        How long periods last, job  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
-           From    Below  Intervals
-         266 us   841 us          6
-         841 us  2.66 ms         10
-        2.66 ms  8.43 ms        384
-    "#]],
+            How long periods last, job  2026-11-21 00:02:52.255263261 to 00:02:52.321931298 (66.668 ms)
+               From    Below  Intervals
+             266 us   841 us          6
+             841 us  2.66 ms         10
+            2.66 ms  8.43 ms        384
+        "#]],
     );
 }
 
@@ -199,22 +199,22 @@ fn fields_that_nobody_has() {
     check(
         &["periods", "--period", job, "--top", "1"],
         &expect![[r#"
-        Periods by name  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
-        Name  Intervals  Total  Min  Average  Max  Deviation  50 %  90 %  99 %  99.9 %  Never ended  Lost inside  Ended nothing
-        job           0   0 ns    -        -    -          -     -     -     -       -          400            0            400
+            Periods by name  2026-11-21 00:02:52.255263261 to 00:02:52.321931298 (66.668 ms)
+            Name  Intervals  Total  Min  Average  Max  Deviation  50 %  90 %  99 %  99.9 %  Never ended  Lost inside  Ended nothing
+            job           0   0 ns    -        -    -          -     -     -     -       -          400            0            400
 
-        The longest periods  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
-        nothing
+            The longest periods  2026-11-21 00:02:52.255263261 to 00:02:52.321931298 (66.668 ms)
+            nothing
 
-        Never ended  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
-                     Begin  Name  Within that of  Which ended  Uncertain
-        00:02:52.255263261  job                -            -         no
-        ... and 399 more rows (--top all)
+            Never ended  2026-11-21 00:02:52.255263261 to 00:02:52.321931298 (66.668 ms)
+                         Begin  Name  Within that of  Which ended  Uncertain
+            00:02:52.255263261  job                -            -         no
+            ... and 399 more rows (--top all)
 
-        How long periods last, job  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
-        nothing
-        stderr: no event that `jobs:end` fits has `number`
-    "#]],
+            How long periods last, job  2026-11-21 00:02:52.255263261 to 00:02:52.321931298 (66.668 ms)
+            nothing
+            stderr: no event that `jobs:end` fits has `number`
+        "#]],
     );
     check(
         &["gaps", "--period", job],

@@ -65,53 +65,53 @@ fn headlines_come_first() {
         80,
         "count examples/traces/demo",
         &expect![[r#"
-        2,400 events, 33,703 per second. jobs:chunk is most frequent: 50.0%.
+            2,400 events, 35,999 per second. jobs:chunk is most frequent: 50.0%.
 
-        Event        Events  Share  Per second
-        jobs:chunk    1,200  50.0%      16,852  ██████████████████████████████
-        jobs:begin      400  16.7%       5,617  ██████████
-        jobs:end        400  16.7%       5,617  ██████████
-        jobs:submit     400  16.7%       5,617  ██████████
-    "#]],
+            Event        Events  Share  Per second
+            jobs:chunk    1,200  50.0%      18,000  ██████████████████████████████
+            jobs:begin      400  16.7%       6,000  ██████████
+            jobs:end        400  16.7%       6,000  ██████████
+            jobs:submit     400  16.7%       6,000  ██████████
+        "#]],
     );
     check(
         80,
         "threads examples/traces/demo",
         &expect![[r#"
-        There are 2,400 events. Thread demo (29836 of 29832) has most events: 805.
-        2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
+            There are 2,400 events. Thread demo (29836 of 29832) has most events: 805.
+            2026-11-21 00:02:52.255263261 to 00:02:52.321931298 (66.668 ms)
 
-        Threads
-        Thread                 Events
-        demo (29836 of 29832)     805  ██████████████████████████████
-        demo (29837 of 29832)     735  ███████████████████████████▍
-        demo (29838 of 29832)     460  █████████████████▏
-        demo (29832)              400  ██████████████▉
-        all 0 or empty: Life (--wide)
+            Threads
+            Thread                 Events
+            demo (29836 of 29832)     805  ██████████████████████████████
+            demo (29837 of 29832)     735  ███████████████████████████▍
+            demo (29838 of 29832)     460  █████████████████▏
+            demo (29832)              400  ██████████████▉
+            all 0 or empty: Life (--wide)
 
-        Applications
-        Application  Processes  Threads  Events
-        demo                 1        4   2,400  ██████████████████████████████
+            Applications
+            Application  Processes  Threads  Events
+            demo                 1        4   2,400  ██████████████████████████████
 
-        More tables: per-process, per-cpu, total (--table per-process, or --wide for
-        all)
-    "#]],
+            More tables: per-process, per-cpu, total (--table per-process, or --wide for
+            all)
+        "#]],
     );
     check(
         80,
         "gaps --top 3 examples/traces/demo",
         &expect![[r#"
-        No event came for 1.90 ms, from 00:02:52.320033281 on. CPU 1 had none for
-        longest: 3.10 ms.
-        2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
+            No event came for 1.90 ms, from 00:02:52.320033281 on. CPU 1 had none for
+            longest: 3.10 ms.
+            2026-11-21 00:02:52.255263261 to 00:02:52.321931298 (66.668 ms)
 
-        The longest times without an event: of all lanes, and of each
-        Stream  CPU               Begin                 End   Length  Kind
-        1         1  00:02:52.315295125  00:02:52.318396353  3.10 ms  quiet  ███████████
-        1         1  00:02:52.318851311  00:02:52.321931298  3.08 ms  quiet  ██████████▉
-        1         1  00:02:52.311762443  00:02:52.314841868  3.08 ms  quiet  ██████████▉
-        ... and 6 more rows (--top all)
-    "#]],
+            The longest times without an event: of all lanes, and of each
+            Stream  CPU               Begin                 End   Length  Kind
+            1         1  00:02:52.315295125  00:02:52.318396353  3.10 ms  quiet  ███████████
+            1         1  00:02:52.318851311  00:02:52.321931298  3.08 ms  quiet  ██████████▉
+            1         1  00:02:52.311762443  00:02:52.314841868  3.08 ms  quiet  ██████████▉
+            ... and 6 more rows (--top all)
+        "#]],
     );
 }
 
@@ -121,23 +121,23 @@ fn courses_are_drawn() {
         60,
         "rates --top 3 examples/traces/demo",
         &expect![[r#"
-            Event jobs:chunk is most frequent: 1,200 times, and 66 in
+            Event jobs:chunk is most frequent: 1,200 times, and 69 in
             its busiest period.
-            2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210
+            2026-11-21 00:02:52.255263261 to 00:02:52.321931298 (66.668
             ms)
 
             Events in a period
             Event       Events  Min  Average  Max
-            jobs:chunk   1,200   39       60   66
-            jobs:begin     400   13       20   22
-            jobs:end       400   11       20   22
+            jobs:chunk   1,200   57       60   69
+            jobs:begin     400   19       20   23
+            jobs:end       400   19       20   22
             ... and 1 more row (--top all)
 
             Events over time
-            jobs:begin  ▂▂▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▂▂   at most 22
-            jobs:chunk  ▅▇███████████████████████▅▅   at most 66
-            jobs:end    ▁▂▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▂▁▁  at most 22
-                        0          35.6 ms   71.2 ms
+            jobs:begin  ▃▃▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▃▂▂▂▂▂▂▂▁  at most 23
+            jobs:chunk  ██▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇█▇▇▇▇▇▇▅▂  at most 69
+            jobs:end    ▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▃▂▂▂▂▂▂▂▁  at most 22
+                        0          33.3 ms   66.7 ms
         "#]],
     );
 }
@@ -148,47 +148,47 @@ fn pairs_and_periods() {
         80,
         "pairs --start jobs:begin --stop jobs:end --key id --top 3 examples/traces/demo",
         &expect![[r#"
-        Of 400 pairs, 99 % took at most 3.08 ms. The longest took 3.19 ms, from
-        00:02:52.261964542 on.
-        2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
+            Of 400 pairs, 99 % took at most 3.08 ms. The longest took 3.19 ms, from
+            00:02:52.261964542 on.
+            2026-11-21 00:02:52.255263261 to 00:02:52.321931298 (66.668 ms)
 
-        All pairs
-        Intervals   Total     Min  Average      Max  Deviation    50 %    90 %     99 %
-              400  194 ms  186 us   486 us  3.19 ms     828 us  220 us  242 us  3.08 ms
-        left out: 99.9 %; all 0 or empty: Never ended, Lost inside, Began before,
-        Without key, Given up (--wide)
+            All pairs
+            Intervals   Total     Min  Average      Max  Deviation    50 %    90 %     99 %
+                  400  194 ms  186 us   486 us  3.19 ms     828 us  220 us  242 us  3.08 ms
+            left out: 99.9 %; all 0 or empty: Never ended, Lost inside, Began before,
+            Without key, Given up (--wide)
 
-        The longest
-        Duration               Begin                 End  Key
-         3.19 ms  00:02:52.261964542  00:02:52.265151332  44   █████████████████████████
-         3.11 ms  00:02:52.255297979  00:02:52.258410634  0    ████████████████████████▍
-         3.10 ms  00:02:52.315294824  00:02:52.318396353  374  ████████████████████████▍
-        all 0 or empty: Group (--wide)
+            The longest
+            Duration               Begin                 End  Key
+             3.19 ms  00:02:52.261964542  00:02:52.265151332  44   █████████████████████████
+             3.11 ms  00:02:52.255297979  00:02:52.258410634  0    ████████████████████████▍
+             3.10 ms  00:02:52.315294824  00:02:52.318396353  374  ████████████████████████▍
+            all 0 or empty: Group (--wide)
 
-        More tables: per-group, distribution (--table per-group, or --wide for all)
-    "#]],
+            More tables: per-group, distribution (--table per-group, or --wide for all)
+        "#]],
     );
     check(
         80,
         "pairs --start jobs:begin --stop jobs:nothing examples/traces/demo",
         &expect![[r#"
-        No pair has both ends: 400 never ended, 0 began before.
-        2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
+            No pair has both ends: 400 never ended, 0 began before.
+            2026-11-21 00:02:52.255263261 to 00:02:52.321931298 (66.668 ms)
 
-        All pairs
-        Intervals  Total  Never ended
-                0   0 ns          400
-        all 0 or empty: Min, Average, Max, Deviation, 50 %, 90 %, 99 %, 99.9 %, Lost
-        inside, Began before, Without key, Given up (--wide)
+            All pairs
+            Intervals  Total  Never ended
+                    0   0 ns          400
+            all 0 or empty: Min, Average, Max, Deviation, 50 %, 90 %, 99 %, 99.9 %, Lost
+            inside, Began before, Without key, Given up (--wide)
 
-        More tables: per-group, open (--table per-group, or --wide for all)
-    "#]],
+            More tables: per-group, open (--table per-group, or --wide for all)
+        "#]],
     );
     let mut command = command("periods --top 3");
     command.args(["--period", "job : jobs:begin : jobs:end if id == $begin.id", "examples/traces/demo"]);
     expect![[r#"
         Of 400 periods, 99 % took at most 3.08 ms, and the longest 3.19 ms.
-        2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
+        2026-11-21 00:02:52.255263261 to 00:02:52.321931298 (66.668 ms)
 
         Periods by name
         Name  Intervals   Total     Min  Average      Max  Deviation     99 %

@@ -136,7 +136,7 @@ impl Session {
             counts.report.unreadable.extend(counted.faults.iter().map(|fault| self.problem(fault)));
         }
         let same = TimeOrigin::all_same(&self.origins());
-        counts.span_ns = self.span_ns().or(events_ns.filter(|_| same));
+        counts.span_ns = self.event_span().or(events_ns.filter(|_| same));
         counts.sizes = options.sizes.then_some(sizes);
         counts.classes.sort_by_key(|class| std::cmp::Reverse(class.events));
         counts

@@ -116,7 +116,7 @@ impl Session {
         info.traces = self.described(&stretches, &origins);
         if TimeOrigin::all_same(&origins) {
             let all = || stretches.iter().flat_map(Stretches::iter);
-            info.span_ns = span(all());
+            info.span_ns = self.event_span().or_else(|| span(all()));
             info.density = info.span_ns.map(|(begin, end)| density(all(), begin, end)).unwrap_or_default();
         }
         info

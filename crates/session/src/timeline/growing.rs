@@ -26,7 +26,7 @@ use kymo_scan::{DataStream, Trace};
 use super::build::BuildScheduler;
 use super::chunks::{self, ExistingChunks, TimelineChunk};
 use super::pyramid::Pyramid;
-use super::{Timeline, TimelineFailure, TimelineParts, analysis_of, extent};
+use super::{Timeline, TimelineFailure, TimelineParts, analysis_of};
 use crate::answers::analyse::Prepared;
 use crate::open::Session;
 use crate::open::progress::Progress;
@@ -166,7 +166,7 @@ impl Timeline {
                 (Arc::new(prepared), Arc::new(analysis.after(&self.analysis.numbers())))
             }
         };
-        let span = (self.span.0, until.map_or_else(|| self.last_of(session, &prepared), |until| until - 1));
+        let span = (self.span.0, until.map_or_else(|| self.last_of(&prepared), |until| until - 1));
         let span = (span.0, span.1.max(span.0));
         let before = self.chunks[..kept.chunks].to_vec();
         let kept_of = ExistingChunks { chunks: before, is_alike };
@@ -216,8 +216,8 @@ impl Timeline {
     }
 
     /// The end of traces that grow no more.
-    fn last_of(&self, session: &Session, prepared: &Prepared) -> i64 {
-        prepared.span_ns().map_or(self.span.1, |span| extent::of(session, &prepared.lanes, span).1)
+    fn last_of(&self, prepared: &Prepared) -> i64 {
+        prepared.span_ns().map_or(self.span.1, |span| span.1)
     }
 
     /// Ends building, and takes the known state. Without a watermark, no chunk was known to be

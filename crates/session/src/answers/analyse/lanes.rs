@@ -30,6 +30,7 @@ pub(super) fn lanes(
     bound: &[Option<usize>],
     bindings: &Bindings,
     whole: &Slice,
+    event_span: Option<(i64, i64)>,
 ) -> Vec<LaneFacts> {
     let mut hosts: Vec<(Option<String>, usize)> = Vec::new();
     let mut lanes: Vec<(bool, LaneFacts)> = Vec::new();
@@ -68,7 +69,10 @@ pub(super) fn lanes(
     }
     let mut lanes: Vec<LaneFacts> = lanes.into_iter().map(|(_, lane)| lane).collect();
     let span = (whole.begin, whole.end.map_or(i64::MAX, |end| end - 1));
-    lanes.iter_mut().for_each(|lane| clamp(lane, span));
+    for lane in &mut lanes {
+        event_span.iter().for_each(|events| clamp(lane, *events));
+        clamp(lane, span);
+    }
     // The order of files in a folder must not change answers.
     lanes.sort_by_key(rank);
     lanes

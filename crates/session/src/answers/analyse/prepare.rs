@@ -75,7 +75,7 @@ impl Prepared {
         let streams_bound: Vec<Option<usize>> = kind_of.iter().map(|kind| Some(*kind).filter(is_bound)).collect();
         let filters: Vec<Option<Arc<StreamFilter>>> = kind_of.iter().map(|kind| filters[*kind].clone()).collect();
         let whole = whole(&streams, &streams_bound, &filters, options);
-        let lanes = lanes::lanes(&streams, &streams_bound, &bindings, &whole);
+        let lanes = lanes::lanes(&streams, &streams_bound, &bindings, &whole, session.event_span());
         let has_switches =
             bindings.classes.iter().any(|class| class.roles.iter().any(|bound| bound.role == EventRole::Switch));
         let reads_all_switches = has_switches && options.selection.is_all();

@@ -2,8 +2,6 @@
 
 use kymo_scan::DataStream;
 
-use crate::open::{Session, TimeOrigin};
-
 /// Columns of the density.
 const COLUMNS: usize = 60;
 
@@ -35,16 +33,6 @@ impl<'a> Stretches<'a> {
     }
 }
 
-impl Session {
-    /// Earliest and latest time of any packet, in nanoseconds; `None` where packets carry no time, or where clocks
-    /// count from different origins.
-    pub(crate) fn span_ns(&self) -> Option<(i64, i64)> {
-        let streams = self.streams();
-        span(streams.iter().flat_map(|(_, stream)| of_packets(stream)))
-            .filter(|_| TimeOrigin::all_same(&self.origins()))
-    }
-}
-
 /// The packets that carry a beginning; those without an end are only that moment.
 pub(super) fn of_packets(stream: &DataStream) -> impl Iterator<Item = Stretch> {
     let stretch = move |packet: kymo_scan::PacketRow| {
@@ -61,13 +49,13 @@ pub(super) fn span(stretches: impl Iterator<Item = Stretch>) -> Option<(i64, i64
     ends.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))
 }
 
-/// Spreads each stretch's bits evenly over its time.
+/// Spreads each stretch's bits evenly over its time between two times: around these it has no events.
 pub(super) fn density(stretches: impl Iterator<Item = Stretch>, begin: i64, end: i64) -> Vec<u64> {
     let mut columns = vec![0_u64; COLUMNS];
     let span = (i128::from(end) - i128::from(begin) + 1).max(1);
     let column = |time: i64| ((i128::from(time) - i128::from(begin)) * COLUMNS as i128 / span) as usize;
-    for stretch in stretches {
-        let (first, last) = (column(stretch.begin_ns), column(stretch.end_ns));
+    for stretch in stretches.filter(|stretch| stretch.begin_ns <= end && begin <= stretch.end_ns) {
+        let (first, last) = (column(stretch.begin_ns.max(begin)), column(stretch.end_ns.min(end)));
         // Rounded up: what is there is seen.
         let share = stretch.bits.div_ceil((last - first + 1) as u64);
         columns[first..=last].iter_mut().for_each(|column| *column += share);

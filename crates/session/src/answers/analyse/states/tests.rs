@@ -83,14 +83,17 @@ fn what_is_kept_answers_as_what_is_found() {
     let (trace, cache) = (folder.path().join("trace"), folder.path().join("cache"));
     write_trace(&trace, 1, 3000);
     let kept = session(&trace, Some(&cache), (3, Some(3000)));
-    for at_ns in (1000..100_000).step_by(3777) {
+    for at_ns in (1100..100_000).step_by(3777) {
         let found = at(&session(&trace, None, (1, None)), at_ns);
         assert_eq!(at(&kept, at_ns), found, "at {at_ns}");
         assert!(found.is_some_and(|answer| answer.tables.iter().any(|table| !table.rows.is_empty())));
     }
     assert_eq!(files(&cache).len(), 1);
-    let outside = kept.state_at(999, None, &AnalysisOptions::default(), &Progress::default());
-    assert!(matches!(outside, Err(AnalyseFailure::Outside { begin_ns: 1000, .. })));
+    // The first packet begins at 1000, and has nothing before its first event.
+    let first = (0..2).map(|cpu| raw_events(&trace, cpu)[0].0).min().unwrap();
+    let outside = kept.state_at(first - 1, None, &AnalysisOptions::default(), &Progress::default());
+    assert!(matches!(outside, Err(AnalyseFailure::Outside { begin_ns, .. }) if begin_ns == first));
+    assert!(at(&kept, first).is_some());
 }
 
 /// A changed trace, or a damaged file: everything is found out again.
@@ -173,7 +176,7 @@ fn own_states_are_what_events_say() {
     write_trace(&trace, 1, 3000);
     let kept = session(&trace, Some(&cache), (3, Some(3000)));
     let calls: Vec<_> = (0..2).map(|cpu| raw_events(&trace, cpu)).collect();
-    for at_ns in (1000..100_000).step_by(777) {
+    for at_ns in (1100..100_000).step_by(777) {
         let answer = own_at(&kept, at_ns, OWN);
         assert_eq!(answer, own_at(&session(&trace, None, (1, None)), at_ns, OWN), "at {at_ns}");
         assert_eq!(answer.tables[..2], at(&kept, at_ns).unwrap().tables);
@@ -233,7 +236,7 @@ fn the_corpus_says_the_same_however_it_is_cut() {
         }
         let whole = session(folder, Some(&cache.path().join("whole")), (1, None));
         let cut = session(folder, Some(&cache.path().join("cut")), (3, Some(20_000)));
-        let Some(first) = whole.first_ns() else { continue };
+        let Some((first, _)) = whole.event_span() else { continue };
         for step in 0..20 {
             let at_ns = first + step * step * 10_000_000;
             let (one, other) = (at(&whole, at_ns), at(&cut, at_ns));
