@@ -13,6 +13,7 @@ const MIXED: FieldNames = { ...NONE, cpu: [everywhere("$ctx.cpu_id")], thread: [
 const OWNERS: Owners = {
   applicationOf: () => null,
   members: new Map([["app", { threads: [5, 6, 7], processes: ["5"] }], ["sh", { threads: [12], processes: ["11", "named"] }]]),
+  isGuess: false,
 };
 const filterOf = (change: Partial<Filter>): Filter => ({ ...PLAIN_FILTER, names: LTTNG, ...change });
 

@@ -46,6 +46,17 @@ test("what tracks do not say, counts may", () => {
   expect(ownersOf(tracks, whose).members.get("server")).toEqual({ threads: [11, 10], processes: ["10"] });
 });
 
+test("counts name a process whose first thread has no track", () => {
+  const tracks = tracksOf({ tid: 1367, name: "threaded-ml (1367)", process: "1365" }, { tid: 1369, name: "vlc (1369)", process: "1365" }, { tid: 5, name: "app (5)", process: "5" });
+  const whose = { ...NOBODY, byProcess: new Map([["1365", { count: 726n, name: "vlc" }], ["5", { count: 1n, name: "app" }]]) };
+  expect([applications(tracks), ownersOf(tracks, null).isGuess]).toEqual([["threaded-ml", "threaded-ml", "app"], true]);
+  expect([applications(tracks, whose), ownersOf(tracks, whose).isGuess]).toEqual([["vlc", "vlc", "app"], false]);
+  expect(ownersOf(tracks, whose).members.get("vlc")).toEqual({ threads: [1367, 1369], processes: ["1365"] });
+  // Applications are listed as the counts call them, also after a change of a name.
+  expect(applications(tracks, { ...NOBODY, byProcess: new Map([["5", { count: 1n, name: "sh" }]]) })[2]).toBe("sh");
+  expect(ownersOf(tracks.slice(2), null).isGuess).toBe(false);
+});
+
 test("numbers are those of one machine", () => {
   const tracks = tracksOf({ tid: 5, name: "here (5)", process: "5", host: "a" }, { tid: 6, name: "x (6)", process: "5", host: "b" });
   expect(applications(tracks)).toEqual(["here", "x"]);

@@ -1,7 +1,8 @@
 // Threads belong to processes, both to applications. An application has the name of a process' first thread, else that of the named thread
 // with the lowest number; a thread of an unknown process is an application by itself. Of a name the part before its first slash counts:
 // `kworker/0:1`. docs/analyses.md has the same rule for the server's counts. The names of threads come from their tracks, and where
-// these have none, as of many programs, from the counts.
+// these have none, as of many programs, from the counts. Counts also name processes, which are known by that name even where the first thread has
+// no track: then the name of another thread is only a guess.
 
 import type { Track } from "./catalogue.ts";
 import type { Whose } from "./counts.ts";
@@ -18,9 +19,15 @@ export interface Owners {
   /** `null`: the track has no owner, or its owner is unknown. */
   readonly applicationOf: (track: Track) => string | null;
   readonly members: ReadonlyMap<string, Members>;
+  /** A process has the name of a later thread, or none: counts may know a better one. */
+  readonly isGuess: boolean;
 }
 
 const known = new WeakMap<readonly Track[], { readonly whose: Whose | null; readonly owners: Owners }>();
+
+/** Ranks of names before those of later threads, which rank by their numbers. */
+const OF_COUNTS = -2;
+const OF_FIRST = -1;
 
 /** Kept, as there may be ten thousands of tracks. */
 export function ownersOf(tracks: readonly Track[], whose: Whose | null): Owners {
@@ -42,7 +49,7 @@ interface Thread {
 
 function findOwners(tracks: readonly Track[], whose: Whose | null): Owners {
   const threads = threadsOf(tracks, whose);
-  const programs = programsOf(threads);
+  const { programs, isGuess } = programsOf(threads, whose);
   const ofProcess = (host: string, process: string): string | null => (/^\d+$/.test(process) ? (programs.get(`${host}/${process}`) ?? null) : process);
   const ofThread = new Map<string, string>();
   const members = new Map<string, { threads: Set<number>; processes: Set<string> }>();
@@ -61,7 +68,7 @@ function findOwners(tracks: readonly Track[], whose: Whose | null): Owners {
   }
   const applicationOf = ({ host, tid, process }: Track): string | null =>
     tid !== null ? (ofThread.get(`${host ?? ""}/${tid}`) ?? null) : process === null ? null : ofProcess(host ?? "", process);
-  return { applicationOf, members: new Map([...members].map(([name, own]) => [name, { threads: [...own.threads], processes: [...own.processes] }])) };
+  return { applicationOf, members: new Map([...members].map(([name, own]) => [name, { threads: [...own.threads], processes: [...own.processes] }])), isGuess };
 }
 
 function threadsOf(tracks: readonly Track[], whose: Whose | null): ReadonlyMap<string, Thread> {
@@ -92,21 +99,29 @@ function nameIn(track: Track, tid: number): string | null {
   return track.parent === null && track.depth === null && track.name.endsWith(number) ? track.name.slice(0, -number.length) : null;
 }
 
-/** The names of processes, by machine and number. */
-function programsOf(threads: ReadonlyMap<string, Thread>): ReadonlyMap<string, string> {
+/** The names of processes, by machine and number: those of the counts, as these list applications by them; else those of threads. */
+function programsOf(threads: ReadonlyMap<string, Thread>, whose: Whose | null): { readonly programs: ReadonlyMap<string, string>; readonly isGuess: boolean } {
   const best = new Map<string, { readonly rank: number; readonly name: string }>();
+  const numbers = new Set<string>();
   for (const { host, tid, name, process } of threads.values()) {
-    if (process === null || name === null) {
+    if (process === null || !/^\d+$/.test(process)) {
       continue;
     }
     const key = `${host}/${process}`;
-    const rank = String(tid) === process ? -1 : tid;
+    numbers.add(key);
+    const rank = String(tid) === process ? OF_FIRST : tid;
     const before = best.get(key);
-    if (before === undefined || rank < before.rank) {
+    if (name !== null && (before === undefined || rank < before.rank)) {
       best.set(key, { rank, name });
     }
   }
-  return new Map([...best].map(([key, { name }]) => [key, kindOf(name)]));
+  for (const [process, { name }] of whose?.byProcess ?? []) {
+    if (name !== null) {
+      best.set(`/${process}`, { rank: OF_COUNTS, name });
+    }
+  }
+  const isGuess = [...numbers].some((key) => (best.get(key)?.rank ?? Infinity) > OF_FIRST);
+  return { programs: new Map([...best].map(([key, { name }]) => [key, kindOf(name)])), isGuess };
 }
 
 /** Threads of the kernel are named after their job, and behind that after their instance. */

@@ -1,5 +1,5 @@
 // Keeps for the filter which threads are of which application, while applications are chosen. Tracks tell that; only where they do not know one that
-// was chosen, events are counted for it.
+// was chosen, or guess the name of a process, events are counted for it.
 
 import { ownersOf } from "../model/owners.ts";
 import { refiltered } from "../state/filter.ts";
@@ -24,7 +24,7 @@ export function keepOwners(page: Page): void {
     }
     const chosen = [...(filter.applications.only ?? []), ...filter.applications.but];
     // Tracks may still become known while traces are read.
-    if (release === null && status?.state === "complete" && chosen.some((name) => !owners.members.has(name))) {
+    if (release === null && status?.state === "complete" && (owners.isGuess || chosen.some((name) => !owners.members.has(name)))) {
       release = counting.want();
     }
   };
