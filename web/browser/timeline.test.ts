@@ -154,6 +154,18 @@ withInvented("the timeline", (stage) => {
     await page.close();
   });
 
+  test("the legend does not change with its own height", async () => {
+    const page = await open("#fold=Threads", { height: 900 });
+    // The first row with values of events begins right above the lower edge, so that a legend of one line covers it.
+    const [row, area] = [await boxOf(page, ".label:has-text('events of CPU')"), await boxOf(page, ".area")];
+    await page.setViewportSize({ width: 1280, height: Math.round(900 - (area.y + area.height - row.y) + 4) });
+    await page.goto(`${stage.server.url}/#fold=Threads&legend=1`);
+    await page.reload();
+    await page.getByRole("toolbar", { name: "Legend" }).getByRole("group", { name: "Events" }).waitFor();
+    await expect.poll(async () => (await boxOf(page, ".area")).height).toBeLessThan(row.y - area.y);
+    await page.close();
+  });
+
   test.each([["light", 700], ["dark", 400], ["dark", 1440]] as const)("the legend fits: %s, %i pixels", async (colorScheme, width) => {
     const page = await open(`#legend=1&thread=1234&selected=${BEGIN + 500_000_000n}~800000000`, { colorScheme, width, height: 700 });
     await page.getByRole("toolbar", { name: "Legend" }).getByRole("button", { name: "blocked" }).waitFor();

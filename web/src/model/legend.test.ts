@@ -8,7 +8,7 @@ import type { Catalogue, TrackValue } from "./catalogue.ts";
 import { allBut, only } from "./choice.ts";
 import { stateKey, stateLabel, threadOf, valueTest } from "./filter-values.ts";
 import { PLAIN_FILTER, type Filter } from "./filter.ts";
-import { ENTRIES_MAX, chosenBy, isNamed, isOut, legendOf, type LegendEntry, type LegendSection } from "./legend.ts";
+import { ENTRIES_MAX, chosenBy, isNamed, legendOf, outTest, type LegendAct, type LegendEntry, type LegendSection } from "./legend.ts";
 import { NONE, type Items } from "./tile.ts";
 
 const MAKE = { process: "7", application: "make", colour: 1 };
@@ -64,20 +64,36 @@ test("of many values the heaviest are there, and how many are not", () => {
 
 const filtered = (more: Partial<Filter>): Filter => ({ ...PLAIN_FILTER, ...more });
 
+const clicked = (entry: LegendEntry, act: LegendAct, filter: Filter): Partial<Filter> => chosenBy(entry, act, filter, CATALOGUE);
+
 test("a click means only this, or all again; with keys also this, or all but this", () => {
   const entries = new Map(shown([piece(runs([0, 40, MAKE7, 0], [40, 60, IDLE, 0], [60, 61, RUNNING, 0]), NONE), piece(counts([1, EVENT, 1, 1]))]).flatMap((section) => section.entries).map((entry) => [entry.label, entry]));
   const make = entries.get("make (7)") as LegendEntry;
-  const chosen = filtered(chosenBy(make, "only", PLAIN_FILTER));
+  const chosen = filtered(clicked(make, "only", PLAIN_FILTER));
   expect(chosen.threads).toEqual(only([7]));
-  expect([isNamed(make, chosen), isOut(make, chosen), isOut(make, filtered({ threads: only([9]) }))]).toEqual([true, false, true]);
-  expect(chosenBy(make, "only", chosen)).toEqual({ threads: null });
-  expect(chosenBy(make, "also", filtered({ threads: only([9]) }))).toEqual({ threads: only([9, 7]) });
-  expect(chosenBy(make, "also", filtered({ threads: only([9, 7]) }))).toEqual({ threads: only([9]) });
-  expect([chosenBy(make, "but", PLAIN_FILTER), chosenBy(make, "but", filtered({ threads: allBut([7]) }))]).toEqual([{ threads: allBut([7]) }, { threads: null }]);
-  expect(chosenBy(entries.get("running") as LegendEntry, "only", PLAIN_FILTER)).toEqual({ states: only(["doing:running"]) });
-  expect(chosenBy(entries.get("sched_switch") as LegendEntry, "only", PLAIN_FILTER)).toEqual({ events: only(["sched_switch"]) });
+  expect([isNamed(make, chosen), outTest(chosen, CATALOGUE)(make), outTest(filtered({ threads: only([9]) }), CATALOGUE)(make)]).toEqual([true, false, true]);
+  expect(clicked(make, "only", chosen)).toEqual({ threads: null });
+  expect(clicked(make, "also", filtered({ threads: only([9]) }))).toEqual({ threads: only([9, 7]) });
+  expect(clicked(make, "also", filtered({ threads: only([9, 7]) }))).toEqual({ threads: only([9]) });
+  expect([clicked(make, "but", PLAIN_FILTER), clicked(make, "but", filtered({ threads: allBut([7]) }))]).toEqual([{ threads: allBut([7]) }, { threads: null }]);
+  expect(clicked(entries.get("running") as LegendEntry, "only", PLAIN_FILTER)).toEqual({ states: only(["doing:running"]) });
+  expect(clicked(entries.get("sched_switch") as LegendEntry, "only", PLAIN_FILTER)).toEqual({ events: only(["sched_switch"]) });
   // There is no thread that is idle.
-  expect(chosenBy(entries.get("idle") as LegendEntry, "only", PLAIN_FILTER)).toEqual({});
+  expect(clicked(entries.get("idle") as LegendEntry, "only", PLAIN_FILTER)).toEqual({});
+});
+
+test("only entries whose bars are paler are struck out, and events that are not selected", () => {
+  const pieces = [piece(runs([0, 40, MAKE7, 0], [40, 60, BASH, 0], [60, 70, RUNNING, 0], [70, 80, BLOCKED, 0], [80, 90, SLICE, 0])), piece(counts([1, EVENT, 1, 1]))];
+  const out = (more: Partial<Filter>, by: "thread" | "application" = "thread"): string[] =>
+    shown(pieces, WINDOW, by).flatMap(({ entries }) => entries.filter(outTest(filtered(more), CATALOGUE)).map(({ label }) => label));
+  expect(out({ states: only(["doing:blocked"]) })).toEqual(["running"]);
+  expect(out({ states: only(["call:select"]) })).toEqual([]);
+  expect(out({ states: allBut(["slice:a:b"]) })).toEqual(["a:b"]);
+  expect([out({ processes: only(["7"]) }), out({ applications: only(["make"]) }), out({ applications: only(["make"]) }, "application")]).toEqual([["bash (5)"], ["bash (5)"], ["bash"]]);
+  // A chosen name may be a pattern.
+  expect([out({ events: only(["sched_*"]) }), out({ events: only(["irq_*"]) })]).toEqual([[], ["sched_switch"]]);
+  const event = shown(pieces).flatMap(({ entries }) => entries).find(({ facet }) => facet === "events") as LegendEntry;
+  expect([clicked(event, "also", filtered({ events: only(["sched_*"]) })), clicked(event, "also", filtered({ events: only(["irq_*"]) }))]).toEqual([{ events: { only: ["sched_*"], but: ["sched_switch"] } }, { events: only(["irq_*", "sched_switch"]) }]);
 });
 
 test("values that stand for several can be looked up, and not chosen", () => {

@@ -6,8 +6,9 @@
 import type { Piece } from "./cache.ts";
 import type { Catalogue, TrackValue } from "./catalogue.ts";
 import { allBut, isChosen, only, withItem, type Choice } from "./choice.ts";
-import { stateKey, threadOf } from "./filter-values.ts";
-import { isActive, type Filter } from "./filter.ts";
+import { isNamed as isEventNamed, namingOf } from "./facets.ts";
+import { stateKey, threadOf, valueTest } from "./filter-values.ts";
+import type { Filter } from "./filter.ts";
 import { bucketsOf } from "./idle.ts";
 import type { Colouring } from "./palette.ts";
 import { NONE, type Runs, type States } from "./tile.ts";
@@ -137,16 +138,28 @@ export function isNamed({ facet, key }: LegendEntry, filter: Filter): boolean {
   return facet !== null && (filter[facet]?.only as readonly (string | number)[] | null | undefined)?.includes(key) === true;
 }
 
-/** Whether the filter leaves an entry out. */
-export function isOut({ facet, key }: LegendEntry, filter: Filter): boolean {
-  return facet !== null && isActive(filter) && !isChosen(filter[facet] as Choice<string | number> | null, key);
+/** Tells which entries the filter leaves out: those whose bars are paler, and events that are not selected. */
+export function outTest(filter: Filter, catalogue: Catalogue): (entry: LegendEntry) => boolean {
+  const isMeant = valueTest(filter, catalogue) ?? (() => true);
+  return ({ facet, key, value }) => {
+    switch (facet) {
+      case null:
+        return false;
+      case "events":
+        return !isChosen(filter.events, String(key), isEventNamed);
+      case "applications":
+        return !isChosen(filter.applications, String(key));
+      default:
+        return !isMeant(value);
+    }
+  };
 }
 
 /** The effects of a click: `only` this, or all again if it was so; `also` this, or no more; `but` this. */
 export type LegendAct = "only" | "also" | "but";
 
 /** The filter's part after that. */
-export function chosenBy({ facet, key }: LegendEntry, act: LegendAct, filter: Filter): Partial<Filter> {
+export function chosenBy({ facet, key }: LegendEntry, act: LegendAct, filter: Filter, { values }: Pick<Catalogue, "values">): Partial<Filter> {
   if (facet === null) {
     return {};
   }
@@ -158,7 +171,13 @@ export function chosenBy({ facet, key }: LegendEntry, act: LegendAct, filter: Fi
       return { [facet]: isAlone ? null : only([key]) };
     case "but":
       return { [facet]: isTakenOut ? null : allBut([key]) };
-    case "also":
+    case "also": {
+      if (facet === "events") {
+        // A chosen name may be a pattern.
+        const naming = namingOf(values.flatMap(({ kind, label }) => (kind === "event" ? [label] : [])));
+        return { events: filter.events === null ? only([String(key)]) : withItem(filter.events, String(key), !isChosen(filter.events, String(key), naming.matches), naming) };
+      }
       return { [facet]: choice === null ? only([key]) : withItem(choice, key, !isChosen(choice, key)) };
+    }
   }
 }

@@ -41,18 +41,21 @@ export function topOnScreen(row: Row, fixed: number, scroll: number): CssPx {
   return cssPx(row.top < fixed ? row.top : row.top - scroll);
 }
 
-/** The rows that stay in place, and those below them of which something is on the screen. */
-export function rowsOnScreen(screen: RowScreen): { readonly fixed: readonly Row[]; readonly rolled: readonly Row[] } {
+/** The rows that stay in place, and those below them of which something is on the screen, or on so many pixels below it. */
+export function rowsOnScreen(screen: RowScreen, covered = 0): { readonly fixed: readonly Row[]; readonly rolled: readonly Row[] } {
   const fixed = fixedHeight(screen);
   const { rows, scroll, size } = screen;
-  return { fixed: rowsBetween(rows, 0, fixed), rolled: rowsBetween(rows, Math.max(fixed, scroll + fixed), scroll + size.height) };
+  return { fixed: rowsBetween(rows, 0, fixed), rolled: rowsBetween(rows, Math.max(fixed, scroll + fixed), scroll + size.height + covered) };
 }
 
 /** Both of them, from top to bottom. */
-export function rowsSeen(screen: RowScreen): readonly Row[] {
-  const { fixed, rolled } = rowsOnScreen(screen);
+export function rowsSeen(screen: RowScreen, covered = 0): readonly Row[] {
+  const { fixed, rolled } = rowsOnScreen(screen, covered);
   return fixed.length === 0 ? rolled : [...fixed, ...rolled];
 }
+
+/** The height of the legend at most (legend.css), which covers rows. */
+export const LEGEND_MAX = 84;
 
 /** The row at a height of the screen. */
 export function rowAt(screen: RowScreen, y: number): Row | null {

@@ -1,8 +1,8 @@
 // The legend below the rows: the colors of the values on the screen. Each entry chooses its value in the page's filter.
 
-import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { chosenBy, isNamed, isOut, legendOf, type LegendAct, type LegendEntry, type LegendSection } from "../model/legend.ts";
+import type { JSX, RefObject } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { chosenBy, isNamed, legendOf, outTest, type LegendAct, type LegendEntry, type LegendSection } from "../model/legend.ts";
 import { colourOf, css } from "../model/palette.ts";
 import { plain } from "../model/plain.ts";
 import { rowsSeen } from "../model/screen.ts";
@@ -43,19 +43,20 @@ export function Legend({ page }: { readonly page: Page }): JSX.Element | null {
   return isOn ? <Entries page={page} /> : null;
 }
 
-function sectionsOf(page: Page, state: State): readonly LegendSection[] {
+/** The sections for the rows on the screen, also those that the legend itself covers with so many pixels: else it would change with its own height. */
+function sectionsOf(page: Page, state: State, covered: number): readonly LegendSection[] {
   const { status, view, catalogue, colouring } = state;
   if (status === null || view === null) {
     return [];
   }
-  const pieces = rowsSeen(state).flatMap(({ track }) => (track === null || track.kind === "counter" || track.kind === "heat" || track.kind === "arrows" ? [] : piecesOf(page, state, track)));
+  const pieces = rowsSeen(state, covered).flatMap(({ track }) => (track === null || track.kind === "counter" || track.kind === "heat" || track.kind === "arrows" ? [] : piecesOf(page, state, track)));
   return legendOf(pieces, view, status.extent.begin, catalogue, colouring);
 }
 
 /** The sections for the values on the screen, a moment after it has changed. */
-function useSections(page: Page): readonly LegendSection[] {
+function useSections(page: Page, bar: RefObject<HTMLElement | null>): readonly LegendSection[] {
   const { store } = page;
-  const [sections, set] = useState(() => sectionsOf(page, store.state));
+  const [sections, set] = useState(() => sectionsOf(page, store.state, 0));
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | null = null;
     let before: readonly unknown[] = [];
@@ -66,7 +67,7 @@ function useSections(page: Page): readonly LegendSection[] {
         before = parts;
         timer ??= setTimeout(() => {
           timer = null;
-          set(sectionsOf(page, store.state));
+          set(sectionsOf(page, store.state, bar.current?.offsetHeight ?? 0));
         }, PACE_MS);
       }
     };
@@ -78,15 +79,16 @@ function useSections(page: Page): readonly LegendSection[] {
         clearTimeout(timer);
       }
     };
-  }, [page]);
+  }, [page, bar]);
   return sections;
 }
 
 function Entries({ page }: { readonly page: Page }): JSX.Element {
   const { store } = page;
-  const sections = useSections(page);
-  const [filter] = usePick(store, (state) => [state.filter, state.theme, state.colouring] as const);
   const bar = useRef<HTMLDivElement>(null);
+  const sections = useSections(page, bar);
+  const [filter, catalogue] = usePick(store, (state) => [state.filter, state.catalogue, state.theme, state.colouring] as const);
+  const isOut = useMemo(() => outTest(filter, catalogue), [filter, catalogue]);
   const [current, setCurrent] = useState("");
   const ids = sections.flatMap(({ title, entries }) => entries.filter(({ facet }) => facet !== null).map((entry) => idOf(title, entry)));
   const first = ids.includes(current) ? current : ids[0];
@@ -102,11 +104,11 @@ function Entries({ page }: { readonly page: Page }): JSX.Element {
       next.focus();
     }
   };
-  const act = (entry: LegendEntry, how: LegendAct): void => store.update((state) => refiltered(state, chosenBy(entry, how, state.filter)));
+  const act = (entry: LegendEntry, how: LegendAct): void => store.update((state) => refiltered(state, chosenBy(entry, how, state.filter, state.catalogue)));
   const button = (title: string, entry: LegendEntry): JSX.Element => (
     <button
       type="button"
-      class={`plain legend-entry${isOut(entry, filter) ? " out" : ""}`}
+      class={`plain legend-entry${isOut(entry) ? " out" : ""}`}
       tabIndex={idOf(title, entry) === first ? 0 : -1}
       aria-pressed={isNamed(entry, filter)}
       title={`${plain(entry.label)}\nOnly this; with Ctrl this as well; with Alt all but this`}

@@ -22,7 +22,7 @@ import { valueMax } from "../model/tile.ts";
 import { overviewRange, overviewTracks } from "../model/overview.ts";
 import { around, bucketSpan, levelFor, tilesIn } from "../model/wanted.ts";
 import { rowsBetween } from "../model/rows.ts";
-import { rowsSeen } from "../model/screen.ts";
+import { LEGEND_MAX, rowsSeen } from "../model/screen.ts";
 import { endOf, type Viewport } from "../model/viewport.ts";
 import { TILE_BUCKETS, trackNumber, type Level } from "../units/tiles.ts";
 import { between, minus, plus, type Nanos } from "../units/time.ts";
@@ -378,7 +378,7 @@ class Conductor {
     this.hasAsked = true;
     this.chooseEvents(state);
     const range = tilesIn(this.ahead(state, view), status.extent, levelFor(view.span, width, status.levels));
-    const rows = rowsSeen(state);
+    const rows = rowsSeen(state, state.legend ? LEGEND_MAX : 0);
     // Arrows are drawn between rows, also where the row that counts them is not on the screen.
     const arrows = state.arrows ? arrowTracks(state.catalogue.tracks) : [];
     const tracks = [...new Set([...rows.flatMap((row) => row.track ?? []), ...arrows, ...curvesSeen(state)].map(({ number }) => number))];
@@ -484,6 +484,7 @@ function wantsOther(before: State, now: State): boolean {
     before.scroll !== now.scroll ||
     before.size !== now.size ||
     before.arrows !== now.arrows ||
+    before.legend !== now.legend ||
     before.filter !== now.filter ||
     before.curves !== now.curves ||
     before.panels !== now.panels ||
