@@ -171,12 +171,28 @@ withInvented("for everybody", (stage) => {
     await page.keyboard.press("Alt+3");
     await page.waitForSelector('.drawer [role="gridcell"]');
     await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe("SELECT");
+    // Letters choose from the list there; Esc leaves it, and Tab goes on from it.
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("?");
+    await page.getByRole("dialog").waitFor();
+    await page.keyboard.press("?");
+    await page.getByRole("dialog").waitFor({ state: "hidden" });
+    await page.keyboard.press("q");
+    await page.waitForSelector(".drawer", { state: "detached" });
     await page.close();
   });
 
   test("the tree of tracks keeps the focus wherever it is scrolled", async () => {
     const page = await open("light", 1280, "#panels=rail.tracks", 480);
     const [tree, focused] = [page.getByRole("tree"), page.locator(":focus")];
+    // Esc clears the box to search in, then leaves it.
+    const search = page.getByRole("searchbox");
+    await search.fill("x");
+    await page.keyboard.press("Escape");
+    await expect.poll(() => search.inputValue()).toBe("");
+    expect(await focused.count()).toBe(1);
+    await page.keyboard.press("Escape");
+    await expect.poll(() => focused.count()).toBe(0);
     await tabTo(page, page.getByRole("treeitem").first());
     const name = await focused.getAttribute("aria-label");
     const last = await tree.evaluate((element) => {

@@ -81,6 +81,10 @@ function useKeys(page: Page): void {
     const press = (event: KeyboardEvent): void => {
       const pressed = keyOf(event);
       const { key } = pressed;
+      if (key === "Escape" && isTyping(event) && !isModalOpen() && !event.defaultPrevented) {
+        leaveBox(event.target as HTMLElement);
+        return;
+      }
       const command = isTyping(event) && !pressed.alt ? null : commandFor(pressed);
       // A dialog has the keys while it is open; the one that lists them is closed by the key that opens it, too.
       const isMeant = !isModalOpen() || (store.state.help && key === "?");
@@ -93,6 +97,13 @@ function useKeys(page: Page): void {
     window.addEventListener("keydown", press);
     return () => window.removeEventListener("keydown", press);
   }, [page]);
+}
+
+/** Esc leaves a box, so that keys mean commands again. One to search in is cleared first, as browsers do. */
+function leaveBox(box: HTMLElement): void {
+  if (!(box instanceof HTMLInputElement && box.type === "search" && box.value !== "")) {
+    box.blur();
+  }
 }
 
 /** Whether keys mean letters: in a box for text, or a list of choices, but not in a box to tick. */

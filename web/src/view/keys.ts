@@ -240,7 +240,7 @@ export const COMMANDS: readonly Command[] = [
     run: (page) => openOmnibox(page, ">"),
   },
   { keys: "@", what: "go to a time", on: (key) => !key.control && key.key === "@", act: stay, run: (page) => openOmnibox(page, "@") },
-  { keys: "Esc", what: "close a dialog or a menu; else select nothing", on: plain("Escape"), act: (state) => withItem({ ...state, selection: null, mark: null }, null) },
+  { keys: "Esc", what: "close a dialog or a menu, or leave a box; else select nothing", on: plain("Escape"), act: (state) => withItem({ ...state, selection: null, mark: null }, null) },
   { keys: "?", what: "this list", on: plain("?"), act: (state) => ({ ...state, help: !state.help }) },
 ];
 
