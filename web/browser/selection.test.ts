@@ -64,6 +64,9 @@ withInvented("selections", (stage) => {
     const partIn = (rows: readonly string[][], name: string): number => Number.parseFloat(rows.find(([one]) => one === name)?.[2] ?? "");
     expect(partIn(processes, "make (1234)")).toBeCloseTo(partIn(threads, "make (1234)") + partIn(threads, "cc1 (1240)"), 0);
     expect(Math.abs(partIn(threads, "idle") - 100 * (truth(3, 0.2, 0.6).get("0") ?? 0))).toBeLessThan(0.2);
+    // No number is cut: names give way, but not the numbers of threads.
+    expect(await page.$eval(".sum-tables", ({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
+    expect(await page.$$eval(".sum-name > :last-child", (all) => all.filter((one) => one.scrollWidth > one.getBoundingClientRect().width + 1 || one.getBoundingClientRect().right > (one.closest("th, td")?.getBoundingClientRect().right ?? 0)).length)).toBe(0);
     await rested(page);
     await picture(page, "selection-rows");
     // The URL holds it, and Esc lets go of it.

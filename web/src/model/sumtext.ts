@@ -35,6 +35,8 @@ const UNNAMED = "(not named yet)";
 export const PROCESSES = "Processes on CPUs";
 export const THREADS = "Threads on CPUs";
 export const CPUS = "CPUs";
+/** The column with the thread that a CPU ran most. */
+export const MOSTLY = "mostly with";
 
 const KINDS: Readonly<Record<string, string>> = {
   thread: THREADS,
@@ -127,7 +129,7 @@ function cpuTable(cpus: readonly TrackSum[], catalogue: Catalogue, span: Nanos):
     const track = trackAt(catalogue, cpu.track);
     return [track === null ? UNNAMED : nameOf(track), [cell(sumOfTimes(busy)), partText(sumOfTimes(busy), Number(span)), cell(idle), most === undefined ? "" : labelOf(catalogue, most[0])]] as const;
   });
-  return { title: CPUS, columns: ["busy", "part", "idle", "mostly with"], rows: rows.slice(0, ROWS_MAX), more: Math.max(0, rows.length - ROWS_MAX) };
+  return { title: CPUS, columns: ["busy", "part", "idle", MOSTLY], rows: rows.slice(0, ROWS_MAX), more: Math.max(0, rows.length - ROWS_MAX) };
 }
 
 function sumOfTimes(values: ReadonlyArray<readonly [number, ValueSum]>): number {

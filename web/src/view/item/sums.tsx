@@ -11,7 +11,7 @@ import { unanswered } from "../../model/filter.ts";
 import { bodyOf, progressText, type Asked, type Question } from "../../model/jobs.ts";
 import type { Selection } from "../../model/selection.ts";
 import { valuesIn, type Sums } from "../../model/sums.ts";
-import { tablesOf, type SumTable } from "../../model/sumtext.ts";
+import { MOSTLY, tablesOf, type SumTable } from "../../model/sumtext.ts";
 import { tracksSelected } from "../../state/tracks.ts";
 import { endOf, partIn, type Viewport } from "../../model/viewport.ts";
 import { clockOf, withNamesWanted, type State } from "../../state/viewer.ts";
@@ -116,11 +116,17 @@ function SumTableView({ table: { title, columns, rows, more }, isOpen, toggle }:
           {shown.map(([name, cells], index) => (
             <tr key={index}>
               <th scope="row" title={name}>
-                {name}
+                <Name text={name} />
               </th>
-              {cells.map((cell, at) => (
-                <td key={at}>{cell}</td>
-              ))}
+              {cells.map((cell, at) =>
+                columns[at] === MOSTLY ? (
+                  <td key={at} class="named" title={cell}>
+                    <Name text={cell} />
+                  </td>
+                ) : (
+                  <td key={at}>{cell}</td>
+                ),
+              )}
             </tr>
           ))}
         </tbody>
@@ -132,6 +138,17 @@ function SumTableView({ table: { title, columns, rows, more }, isOpen, toggle }:
       )}
       {isOpen && more > 0 ? <p class="faint">{more.toLocaleString("en")} more have less.</p> : null}
     </>
+  );
+}
+
+/** A name that gives way to numbers; the number of its thread, which tells it from others of that name, does not. */
+function Name({ text }: { readonly text: string }): JSX.Element {
+  const [, head = text, number = ""] = /^(.*?)( \(\d+\))?$/s.exec(text) ?? [];
+  return (
+    <span class="sum-name">
+      <span>{head}</span>
+      <span>{number}</span>
+    </span>
   );
 }
 
