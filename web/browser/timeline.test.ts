@@ -166,6 +166,22 @@ withInvented("the timeline", (stage) => {
     await page.close();
   });
 
+  test("in small windows panels do not cover each other, and some rows stay", async () => {
+    const page = await open("#legend=1&panels=rail.tracks~drawer.events~inspector", { width: 700, height: 900, colorScheme: "dark" });
+    await page.waitForSelector(".event-body .event-row");
+    const bottom = ({ y, height }: Box): number => y + height;
+    const [rail, inspector, drawer] = [await boxOf(page, ".rail"), await boxOf(page, ".inspector"), await boxOf(page, ".drawer")];
+    expect([bottom(rail) <= inspector.y + 1, bottom(inspector) <= drawer.y + 1]).toEqual([true, true]);
+    await picture(page, "small-panels");
+    await page.keyboard.press("b");
+    await page.keyboard.press("i");
+    await page.setViewportSize({ width: 700, height: 500 });
+    await expect.poll(async () => Math.round(bottom(await boxOf(page, ".status")))).toBe(500);
+    expect((await boxOf(page, ".area")).height).toBeGreaterThan(60);
+    await picture(page, "small-low");
+    await page.close();
+  });
+
   test.each([["light", 700], ["dark", 400], ["dark", 1440]] as const)("the legend fits: %s, %i pixels", async (colorScheme, width) => {
     const page = await open(`#legend=1&thread=1234&selected=${BEGIN + 500_000_000n}~800000000`, { colorScheme, width, height: 700 });
     await page.getByRole("toolbar", { name: "Legend" }).getByRole("button", { name: "blocked" }).waitFor();
