@@ -24,7 +24,14 @@ export interface Clock {
 
 const NARROW = "\u202f";
 
-/** Something over time: "12.345 µs". Negative ones have a minus sign. At least as exact as `digits` significant ones. */
+/** Units below a minute, each with the span from which on the next one is used. */
+const SHORT_UNITS = [
+  [MICROSECOND, MILLISECOND, "µs"],
+  [MILLISECOND, SECOND, "ms"],
+  [SECOND, 60n * SECOND, "s"],
+] as const;
+
+/** Something over time: "12.345 µs", rounded. Negative ones have a minus sign. At least as exact as `digits` significant ones. */
 export function duration(span: Nanos, digits = 4): string {
   if (span < 0n) {
     return `−${duration(nanos(-span), digits)}`;
@@ -32,29 +39,36 @@ export function duration(span: Nanos, digits = 4): string {
   if (span < MICROSECOND) {
     return `${span} ns`;
   }
-  if (span < MILLISECOND) {
-    return `${significant(span, MICROSECOND, digits)} µs`;
-  }
-  if (span < SECOND) {
-    return `${significant(span, MILLISECOND, digits)} ms`;
-  }
-  if (span < 60n * SECOND) {
-    return `${significant(span, SECOND, digits)} s`;
+  for (const [unit, next, name] of SHORT_UNITS) {
+    // Rounded, it may be one of the next unit.
+    const found = span < next ? rounded(span, stepOf(span, unit, digits)) : next;
+    if (found < next) {
+      return `${decimal(found, unit, stepOf(found, unit, digits))} ${name}`;
+    }
   }
   return long(span);
 }
 
-/** The number of units, cut (not rounded) to so many digits, but never less than whole units. */
-function significant(span: Nanos, unit: Nanos, digits: number): string {
-  const whole = span / unit;
-  const places = Math.max(0, digits - whole.toString().length);
-  const size = unit.toString().length - 1;
-  const fraction = (span % unit).toString().padStart(size, "0").slice(0, places);
-  return fraction === "" ? `${whole}` : `${whole}.${fraction}`;
+/** The least difference that so many digits tell, but whole units at most. */
+function stepOf(span: bigint, unit: bigint, digits: number): bigint {
+  const places = Math.max(0, digits - (span / unit).toString().length);
+  return 10n ** BigInt(Math.max(0, unit.toString().length - 1 - places));
 }
 
-function long(span: Nanos): string {
-  const seconds = span / SECOND;
+function rounded(span: bigint, step: bigint): bigint {
+  return ((span + step / 2n) / step) * step;
+}
+
+/** The number of units of a multiple of a step. */
+function decimal(span: bigint, unit: bigint, step: bigint): string {
+  const places = unit.toString().length - step.toString().length;
+  const fraction = ((span % unit) / step).toString().padStart(places, "0");
+  return places === 0 ? `${span / unit}` : `${span / unit}.${fraction}`;
+}
+
+/** The two largest units. */
+function long(span: bigint): string {
+  const seconds = rounded(span, span < 3_600n * SECOND ? SECOND : span < 86_400n * SECOND ? 60n * SECOND : 3_600n * SECOND) / SECOND;
   const [days, hours, minutes] = [seconds / 86_400n, (seconds / 3_600n) % 24n, (seconds / 60n) % 60n];
   const parts = [`${days} d`, `${hours} h`, `${minutes} min`, `${seconds % 60n} s`];
   const first = parts.findIndex((part) => !part.startsWith("0 "));
