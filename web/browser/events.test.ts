@@ -142,6 +142,12 @@ withInvented("the list of events", (stage) => {
     await expect.poll(() => current(page)).toBe(timeText(matches[2]?.time ?? 0n));
     await page.keyboard.press("Shift+F3");
     await expect.poll(() => current(page)).toBe(timeText(matches[1]?.time ?? 0n));
+    await page.locator(".event-find input").fill("cpu_id == 99");
+    await expect.poll(() => page.locator(".event-find .event-count").textContent()).toBe("no event matches");
+    const asked = page.waitForResponse((response) => /\/events\?.*cpu_id/.test(decodeURIComponent(response.url())));
+    await page.locator(".event-find input").press("Enter");
+    await asked;
+    await expect.poll(() => page.locator(".event-find .event-count").textContent()).toBe("no event matches");
     await page.locator(".event-find input").fill("cpu_id == 3 && idd < 5");
     await expect.poll(() => page.locator("#event-problem").textContent()).toContain("no class of events has `idd`");
     expect(await page.locator("#event-problem mark").textContent()).toBe("idd < 5");

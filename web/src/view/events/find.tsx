@@ -99,6 +99,9 @@ function findText(find: EventsState["find"], matches: Count | null): string {
   if (find.state === "searching") {
     return "searching… (Esc ends it)";
   }
+  if (matches?.isExact === true && matches.events === 0n) {
+    return "no event matches";
+  }
   if (find.state === "absent") {
     return "no more in this direction";
   }
