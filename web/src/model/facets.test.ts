@@ -3,7 +3,7 @@ import { trackNumber, valueNumber } from "../units/tiles.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { allBut, only } from "./choice.ts";
 import type { Counts, Whose } from "./counts.ts";
-import { applicationsOf, cpusOf, eventNames, eventsOf, isNamed, peopleOf, processEntries, shareOf, subsystemOf, subsystemsOf, threadsOf, withSubsystem } from "./facets.ts";
+import { applicationsOf, cpusOf, eventNames, eventsOf, hasIdle, isNamed, peopleOf, processEntries, shareOf, subsystemOf, subsystemsOf, threadsOf, withSubsystem } from "./facets.ts";
 import { ownersOf } from "./owners.ts";
 import { find, findable } from "./search.ts";
 import { trackLike } from "../testing/tracks.ts";
@@ -60,6 +60,12 @@ test("who was counted stands above the others, also without a track", () => {
   ]);
   expect(threadsOf(people, { ...WHOSE, omitted: 7 }).at(-1)).toEqual({ key: 7, label: "quiet (7)", detail: "", count: null });
   expect(processEntries(people, WHOSE).map(({ key, count }) => [key, count])).toEqual([["5", 53n], ["7", 0n]]);
+});
+
+test("thread 0, where it has a track, has the events of idle CPUs", () => {
+  const people = peopleOf([...PEOPLE, trackLike(5, { tid: 0, name: "events", kind: "instants" })]);
+  expect(threadsOf(people, WHOSE).find(({ key }) => key === 0)).toEqual({ key: 0, label: "idle (0)", detail: "", count: 9n });
+  expect([hasIdle(people.threads), hasIdle(peopleOf(PEOPLE).threads)]).toEqual([true, false]);
 });
 
 test("applications are those of tracks and those that were counted", () => {

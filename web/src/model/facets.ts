@@ -76,9 +76,21 @@ function findPeople(tracks: readonly Track[]): People {
   return { processes: processes.sort(byLabel), threads: threads.sort(byLabel) };
 }
 
+const IDLE = 0;
+
+/** Whether events of idle CPUs are those of one of these threads. */
+export function hasIdle(threads: readonly Entry<number>[]): boolean {
+  return threads.some(({ key }) => key === IDLE);
+}
+
 /** Threads with their counts, those with most events first; also those that have no track. */
 export function threadsOf({ threads }: People, whose: Whose | null): readonly Entry<number>[] {
-  return whose === null ? threads : withCounts(threads, whose.byThread, whose.omitted === 0, (tid, name) => (name === null ? `thread ${tid}` : `${name} (${tid})`));
+  if (whose === null) {
+    return threads;
+  }
+  // Where thread 0 has a track, it is the one that idle CPUs run: these events are counted apart.
+  const counts = hasIdle(threads) ? new Map<number, Counted>([...whose.byThread, [IDLE, { count: whose.idle, name: "idle" }]]) : whose.byThread;
+  return withCounts(threads, counts, whose.omitted === 0, (tid, name) => (name === null ? `thread ${tid}` : `${name} (${tid})`));
 }
 
 /** The same of processes. */

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { allBut, isChosen, only, withItem, type Choice } from "../../model/choice.ts";
-import { applicationsOf, cpusOf, eventNames, eventsOf, isNamed, namingOf, peopleOf, processEntries, shareOf, subsystemsOf, threadsOf, withSubsystem, type Entry, type Subsystem } from "../../model/facets.ts";
+import { applicationsOf, cpusOf, eventNames, eventsOf, hasIdle, isNamed, namingOf, peopleOf, processEntries, shareOf, subsystemsOf, threadsOf, withSubsystem, type Entry, type Subsystem } from "../../model/facets.ts";
 import type { Whose } from "../../model/counts.ts";
 import { FILTER_MODES, choosesEvents, isActive, type Facet, type FieldNames, type FilterMode } from "../../model/filter.ts";
 import { tellsThreads } from "../../model/filter-threads.ts";
@@ -119,7 +119,7 @@ function Facets({ page }: { readonly page: Page }): JSX.Element {
       <FacetList title="CPUs" entries={cpus} {...plain("cpus", filter.cpus)} note={noteFor(cpus, "CPU", filter.names, "cpu")} />
       <FacetList title="Applications" entries={applications} {...plain("applications", filter.applications)} note={applicationNote(applications, filter.names, isTold)} />
       <FacetList title="Processes" entries={processes} {...plain("processes", filter.processes)} note={noteFor(processes, "process", filter.names, "process", isTold)} />
-      <FacetList title="Threads" entries={threads} {...plain("threads", filter.threads)} note={[noteFor(threads, "thread", filter.names, "thread", isTold), othersNote(whose)].filter((note) => note !== null).join(" ") || null} />
+      <FacetList title="Threads" entries={threads} {...plain("threads", filter.threads)} note={[noteFor(threads, "thread", filter.names, "thread", isTold), othersNote(whose, hasIdle(threads))].filter((note) => note !== null).join(" ") || null} />
       <FacetList
         title="Subsystems"
         entries={subsystems}
@@ -153,12 +153,12 @@ function Facets({ page }: { readonly page: Page }): JSX.Element {
 type ListActions<T extends string | number> = Parameters<typeof FacetList<T>>[0];
 
 /** Events that are in no line of the threads. */
-function othersNote(whose: Whose | null): string | null {
+function othersNote(whose: Whose | null, isIdleListed: boolean): string | null {
   if (whose === null) {
     return null;
   }
   const { omitted } = whose;
-  const parts = [...(omitted === 0 ? [] : [`${counted(omitted, "thread")} with fewer events ${omitted === 1 ? "is" : "are"} not in these numbers`]), ...(whose.idle === 0n ? [] : [`${counted(whose.idle, "event is", "events are")} of CPUs that ran nobody`]), ...(whose.unknown === 0n ? [] : [`of ${whose.unknown.toLocaleString("en")} nobody knows the thread`])];
+  const parts = [...(omitted === 0 ? [] : [`${counted(omitted, "thread")} with fewer events ${omitted === 1 ? "is" : "are"} not in these numbers`]), ...(whose.idle === 0n || isIdleListed ? [] : [`${counted(whose.idle, "event is", "events are")} of idle CPUs`]), ...(whose.unknown === 0n ? [] : [`of ${whose.unknown.toLocaleString("en")} nobody knows the thread`])];
   return parts.length === 0 ? null : `${parts.join(", ")}.`;
 }
 
