@@ -8,6 +8,9 @@ test("short numbers have four digits at most, and their unit", () => {
   expect(short(12, "jobs")).toBe("12 jobs");
   expect(short(45_000, "jobs")).toBe("45 k jobs");
   expect(short(50, "%")).toBe("50 %");
+  expect([short(1, "threads"), short(-1, "jobs"), short(1.5, "jobs"), short(0, "threads"), short(1, "retries"), exactQuantity(1, "bytes")]).toEqual(["1 thread", "−1 job", "1.5 jobs", "0 threads", "1 retry", "1 byte"]);
+  // The unit of conductance is no plural.
+  expect(short(1, "siemens")).toBe("1 siemens");
   expect(short(Infinity, "bytes")).toBe("Infinity");
 });
 

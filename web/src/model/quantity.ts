@@ -35,8 +35,17 @@ export function exactQuantity(value: number, unit: string | null): string {
   return withUnit(Number.isSafeInteger(value) ? grouped(value).replace(/^-/, "−") : signed(String(Number.isInteger(value) ? value : Number(value.toPrecision(9)))), unit);
 }
 
+/** Units that are words for several things. Of other units it is not known whether their last letter says that, as of siemens. */
+const PLURALS: ReadonlySet<string> = new Set(
+  "allocations blocks bytes calls clients connections cycles entries errors events faults files frames handles instructions items jobs locks messages objects operations packets pages requests retries samples sessions sockets steps tasks threads timers transactions users workers".split(" "),
+);
+
 function withUnit(text: string, unit: string | null): string {
-  return unit === null || unit === "" ? text : unit === "%" ? `${text} %` : `${text} ${unit}`;
+  if (unit === null || unit === "") {
+    return text;
+  }
+  const isOne = /^−?1$/.test(text) && PLURALS.has(unit);
+  return `${text} ${isOne ? unit.replace(/ies$/, "y").replace(/s$/, "") : unit}`;
 }
 
 function shortNumber(value: number): string {
