@@ -156,6 +156,19 @@ withInvented("the left panel and the box", (stage) => {
     await page.keyboard.press("Enter");
     await expect.poll(() => rowNames(page)).toContain("queue");
     expect(await page.locator(".label.below .name").textContent()).toBe("queue");
+    // Its name lights up, also where it was on the screen before.
+    await page.evaluate(() => {
+      const { animate } = Element.prototype;
+      Element.prototype.animate = function (...given) {
+        document.body.dataset["lit"] = this.querySelector(".name")?.textContent ?? "";
+        return animate.apply(this, given);
+      };
+    });
+    await page.keyboard.press("/");
+    await page.keyboard.type("queue");
+    await expect.poll(() => page.getByRole("option", { selected: true }).textContent()).toBe("trackqueueCounters");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.evaluate(() => document.body.dataset["lit"])).toBe("queue");
     // The next key is about what was found.
     await page.keyboard.press("p");
     await expect.poll(() => hashOf(page)).toContain("pin=counter/queue");

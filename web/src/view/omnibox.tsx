@@ -44,6 +44,8 @@ export function openOmnibox(page: Page, query: string): void {
 /** No key was pressed: a command was chosen by its name. */
 const NO_KEY: Key = { key: "", code: "", shift: false, control: false, alt: false };
 const LIST = "omnibox-hits";
+/** So long the name of a row that was found lights up. */
+const FOUND_MS = 1_500;
 const NO_NOTES: readonly Note[] = [];
 
 export function Omnibox({ page, commands }: { readonly page: Page; readonly commands: readonly Command[] }): JSX.Element {
@@ -101,6 +103,9 @@ export function Omnibox({ page, commands }: { readonly page: Page; readonly comm
       notesOf(page).show(goal.note);
     } else {
       store.update((state) => arrived(state, goal));
+      if (goal.kind === "track") {
+        requestAnimationFrame(() => requestAnimationFrame(showName));
+      }
     }
   };
   const press = (event: KeyboardEvent): void => {
@@ -194,6 +199,12 @@ function useAnswer(page: Page, query: string, isOpen: boolean, commands: readonl
     const world: OmniWorld = { catalogue, events, notes: file?.notes ?? NO_NOTES, commands, times };
     return answerTo(query, world);
   }, [isOpen, query, catalogue, events, file, commands, view, status, style]);
+}
+
+/** The name of the row lights up: it may have been on the screen before. */
+function showName(): void {
+  const name = document.querySelector(".label.below");
+  name?.animate([{ backgroundColor: getComputedStyle(name).getPropertyValue("--accent") }, {}], { id: "found", duration: FOUND_MS, easing: "ease-out" });
 }
 
 /** Goes there: scrolls to a track, leaves nothing but an event, shows a time. */
