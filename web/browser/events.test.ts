@@ -121,6 +121,11 @@ withInvented("the list of events", (stage) => {
 
   test("finds matches forwards and back, says how many there are, and what is wrong with an expression", async () => {
     const page = await listed();
+    // Also where the timeline has the keys, as after Q.
+    await page.keyboard.press("q");
+    await page.waitForSelector(".drawer", { state: "detached" });
+    await page.keyboard.press("q");
+    await page.waitForSelector(".event-body .event-row");
     await page.keyboard.press("Control+f");
     // What may come is offered, and taken by Tab.
     await page.keyboard.type("cpu");

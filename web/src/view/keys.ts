@@ -150,6 +150,11 @@ function tabKeys(): Command[] {
   return tabs.length === 0 ? [] : [{ keys: "Alt 1…", what: "a tab of that panel", on: (key) => key.alt && !key.control && tabOf(key) !== null, act, run }];
 }
 
+/** Whether the list of events is shown, the first tab of its panel. */
+function isListed({ panels }: State): boolean {
+  return panels.drawer.isOpen && (panels.drawer.tab ?? TABS.drawer[0]?.id) === "events";
+}
+
 export const COMMANDS: readonly Command[] = [
   { keys: "W  +", what: "zoom in at the pointer", on: plain("KeyW", "+", "="), act: zooming(ZOOM_STEP) },
   { keys: "S  −", what: "zoom out", on: plain("KeyS", "-", "_"), act: zooming(1 / ZOOM_STEP) },
@@ -238,6 +243,14 @@ export const COMMANDS: readonly Command[] = [
     on: (key) => (!key.control && !key.alt && key.key === ">") || (key.control && key.shift && key.code === "KeyP"),
     act: stay,
     run: (page) => openOmnibox(page, ">"),
+  },
+  {
+    keys: "Ctrl F",
+    what: "find events by an expression, while their list is open",
+    on: (key) => key.control && !key.shift && !key.alt && key.code === "KeyF",
+    act: stay,
+    run: () => document.querySelector<HTMLInputElement>(".event-find input")?.select(),
+    where: isListed,
   },
   { keys: "@", what: "go to a time", on: (key) => !key.control && key.key === "@", act: stay, run: (page) => openOmnibox(page, "@") },
   { keys: "Esc", what: "close a dialog or a menu, or leave a box; else select nothing", on: plain("Escape"), act: (state) => withItem({ ...state, selection: null, mark: null }, null) },
