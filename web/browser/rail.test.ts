@@ -73,6 +73,14 @@ withInvented("the left panel and the box", (stage) => {
     const page = await open("#cpu=1-2");
     await expect.poll(() => page.locator(".label.dimmed .name").allTextContents()).toEqual(["CPU 0", "CPU 3", "events of CPU 0", "events of CPU 3"]);
     await picture(page, "filter-dim");
+    // Beside the modes letters are commands still, and arrows choose.
+    await page.keyboard.press("b");
+    await page.getByRole("tab", { name: "Filters" }).click();
+    await page.locator(".modes").getByText("dim").click();
+    await page.keyboard.press("ArrowRight");
+    await expect.poll(() => hashOf(page)).toContain("mode=hide");
+    await page.keyboard.press("b");
+    await page.waitForSelector(".rail", { state: "detached" });
     const hidden = await open("#cpu=1-2&mode=hide");
     await expect.poll(async () => (await rowNames(hidden)).filter((name) => name.startsWith("CPU "))).toEqual(["CPU 1", "CPU 2"]);
     await page.close();

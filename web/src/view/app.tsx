@@ -106,8 +106,9 @@ function leaveBox(box: HTMLElement): void {
   }
 }
 
-/** Whether keys mean letters: in a box for text, or a list of choices, but not in a box to tick. */
+/** Whether keys mean letters: in a box for text, or a list of choices, but not in a box to tick. One of several to choose has the arrows alone. */
 function isTyping(event: KeyboardEvent): boolean {
   const { target } = event;
-  return (target instanceof HTMLInputElement && target.type !== "checkbox") || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
+  const isToTick = target instanceof HTMLInputElement && (target.type === "checkbox" || (target.type === "radio" && !event.key.startsWith("Arrow")));
+  return (target instanceof HTMLInputElement && !isToTick) || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
 }
