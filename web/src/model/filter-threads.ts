@@ -29,7 +29,7 @@ function lackingOf(filter: Filter): readonly Facet[] {
 /** The threads that are meant where events do not name theirs; `null`: fields of events say it, or it cannot be asked. */
 export function threadsMeant(filter: Filter, tracks: readonly Track[]): Meant | null {
   const lacking = lackingOf(filter);
-  if (lacking.length === 0 || !tellsThreads(tracks)) {
+  if (lacking.length === 0 || !knowsRuns(tracks)) {
     return null;
   }
   const chosen = Object.fromEntries(lacking.map((facet) => [facet, filter[facet]]));
@@ -66,7 +66,7 @@ function rangesOf(known: readonly number[], wanted: ReadonlySet<number>): readon
 }
 
 /** Whether CPUs tell which threads they ran. */
-export function tellsThreads(tracks: readonly Track[]): boolean {
+export function knowsRuns(tracks: readonly Track[]): boolean {
   return tracks.some(({ id }) => /^cpu\/\d+\/\d+\/thread$/.test(id));
 }
 

@@ -99,7 +99,7 @@ test("only entries whose bars are paler are struck out, and events that are not 
 test("values that stand for several can be looked up, and not chosen", () => {
   const values = [...VALUES, ...["others", "estimate"].map((kind, index): TrackValue => ({ number: valueNumber(8 + index), label: kind, kind, colour: 0 }))];
   const [section] = legendOf([piece(runs([0, 40, 8, 0], [40, 60, 9, 0]))], WINDOW, nanos(1_000), { tracks: [], values }, "thread");
-  expect(section?.entries.map((entry) => [entry.label, entry.facet, chosenBy(entry, "only", PLAIN_FILTER)])).toEqual([
+  expect(section?.entries.map((entry) => [entry.label, entry.facet, chosenBy(entry, "only", PLAIN_FILTER, { values })])).toEqual([
     ["estimate", null, {}],
     ["others", null, {}],
   ]);

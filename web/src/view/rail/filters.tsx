@@ -6,7 +6,7 @@ import { allBut, isChosen, only, withItem, type Choice } from "../../model/choic
 import { applicationsOf, cpusOf, eventNames, eventsOf, hasIdle, isNamed, namingOf, peopleOf, processEntries, shareOf, subsystemsOf, threadsOf, withSubsystem, type Entry, type Subsystem } from "../../model/facets.ts";
 import type { Whose } from "../../model/counts.ts";
 import { FILTER_MODES, choosesEvents, isActive, type Facet, type FieldNames, type FilterMode } from "../../model/filter.ts";
-import { tellsThreads } from "../../model/filter-threads.ts";
+import { knowsRuns } from "../../model/filter-threads.ts";
 import { adviceFor } from "../../model/jobs.ts";
 import { isRecording } from "../../model/live.ts";
 import { ownersOf } from "../../model/owners.ts";
@@ -103,7 +103,7 @@ function Facets({ page }: { readonly page: Page }): JSX.Element {
   const events = useMemo(() => eventsOf(names, counts), [names, counts]);
   const subsystems = useMemo(() => subsystemsOf(names, counts), [names, counts]);
   const naming = useMemo(() => namingOf(names), [names]);
-  const isTold = useMemo(() => tellsThreads(tracks), [tracks]);
+  const isTold = useMemo(() => knowsRuns(tracks), [tracks]);
   const change = <F extends Facet>(facet: F, choice: Choice<F extends "cpus" | "threads" ? number : string> | null): void =>
     store.update((state) => refiltered(state, { [facet]: choice }));
   const plain = <T extends string | number>(facet: "cpus" | "applications" | "processes" | "threads", choice: Choice<T> | null): Pick<ListActions<T>, "shareOf" | "toggle" | "focus" | "clear"> => ({
