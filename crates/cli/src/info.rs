@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use jiff::Timestamp;
-use kymo_session::{Bounded, Cell, CellClass, Column, Info, Plot, Progress, Session, Table, TraceInfo, json};
+use jiff::tz::TimeZone;
+use kymo_session::{Bounded, Cell, CellClass, Column, Info, Plot, Progress, Session, Table, TraceInfo, Zone, json};
 
 use crate::CommandOutcome;
 use crate::answer::InstantFormat;
 use crate::answer::screen::Screen;
 use crate::answer::table::{self, TableLook};
-use crate::answer::words::{CellDetail, CellFormatter};
+use crate::answer::words::{CellDetail, CellFormatter, full_time, seconds};
 use crate::arguments::{Color, InfoArguments};
 use crate::message::plain_output;
 use crate::progress::watched;
@@ -193,17 +193,14 @@ fn span_of((begin, end): (i64, i64), is_unix: bool) -> String {
     format!("{length}  from {} to {}", time(begin, is_unix), time(end, is_unix))
 }
 
-/// Always with nine digits behind the point.
+/// In the local zone, as other commands show times, with the zone's name.
 fn time(nanos: i64, is_unix: bool) -> String {
-    let unix = is_unix.then(|| Timestamp::from_nanosecond(i128::from(nanos)).ok()).flatten();
-    unix.map_or_else(|| seconds(nanos), |time| format!("{time:.9}"))
+    time_in(nanos, is_unix, Zone::Local.time_zone())
 }
 
-/// `-0.000000001 s`: exact, which a floating-point number is not.
-fn seconds(nanos: i64) -> String {
-    let sign = if nanos < 0 { "-" } else { "" };
-    let nanos = nanos.unsigned_abs();
-    format!("{sign}{}.{:09} s", nanos / 1_000_000_000, nanos % 1_000_000_000)
+/// Always with nine digits behind the point.
+fn time_in(nanos: i64, is_unix: bool, zone: TimeZone) -> String {
+    is_unix.then(|| full_time(nanos, zone)).flatten().unwrap_or_else(|| seconds(nanos))
 }
 
 /// The commands to type next: words that a shell understands as they are.
@@ -309,7 +306,9 @@ mod tests {
     fn times_are_exact() {
         assert_eq!(time(i64::MAX, false), "9223372036.854775807 s");
         assert_eq!(time(-1, false), "-0.000000001 s");
-        assert_eq!(time(60, true), "1970-01-01T00:00:00.000000060Z");
+        assert_eq!(time_in(60, true, TimeZone::UTC), "1970-01-01T00:00:00.000000060Z");
+        let new_york = TimeZone::fixed(jiff::tz::offset(-5));
+        assert_eq!(time_in(60, true, new_york), "1969-12-31T19:00:00.000000060-05:00");
         assert_eq!(span_of((5, 5), false), "one moment, 0.000000005 s");
     }
 

@@ -71,7 +71,7 @@ pub(crate) fn refusal(session: &Session, arguments: &StateArguments, failure: An
     match failure {
         AnalyseFailure::Outside { begin_ns, end_ns } => {
             let times = manner(arguments).times(session).within(None);
-            AnalysisRefusal::Question(format!("the trace is from {} to {}", times.word(begin_ns), times.word(end_ns)))
+            AnalysisRefusal::Question(format!("the trace is from {} to {}", times.zoned(begin_ns), times.zoned(end_ns)))
         }
         failure @ (AnalyseFailure::File { .. } | AnalyseFailure::Mapping { .. }) => {
             AnalysisRefusal::Question(failure.to_string())

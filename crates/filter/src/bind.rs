@@ -204,7 +204,7 @@ impl<'t> Binder<'t> {
             }
             None => {
                 let problem = FilterProblem::new(span.clone(), ProblemKind::Instant(text.to_owned()));
-                self.problem(problem.help("times are `12:18:50.43`, `2016-03-04T17:46:22.5` or seconds"));
+                self.problem(problem.help("times are `12:18:50.43`, `2016-03-04T17:46:22.5`, both with or without a zone (`Z`, `+01:00`), or seconds"));
                 BoundValue::Unknown
             }
         }

@@ -253,12 +253,29 @@ impl<'t> Lexer<'t> {
         let instant = &instant[..instant.find("..").unwrap_or(instant.len())];
         // A minus that belongs to nothing is the operator's.
         let instant = instant.trim_end_matches([':', '.', '-', 'T']);
+        let instant = &rest[..instant.len() + zone_length(&rest[instant.len()..])];
         if !instant.starts_with(|first: char| first.is_ascii_digit()) {
             return Err(FilterProblem::new(self.at..self.at + 1, ProblemKind::NoInstant));
         }
         self.at += 1 + instant.len();
         Ok(TokenKind::Instant(instant))
     }
+}
+
+/// Bytes of a zone behind a time: `Z`, or `+01:00`. A sum never has a colon there, and a minus is among the bytes of
+/// the time.
+fn zone_length(text: &str) -> usize {
+    match text.as_bytes() {
+        [b'Z', after @ ..] if !after.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') => 1,
+        [b'+', hour @ ..] if is_offset(hour) => 6,
+        _ => 0,
+    }
+}
+
+/// `HH:MM`, and no digit behind it.
+fn is_offset(text: &[u8]) -> bool {
+    let [one, two, b':', three, four, after @ ..] = text else { return false };
+    [one, two, three, four].iter().all(|byte| byte.is_ascii_digit()) && !after.first().is_some_and(u8::is_ascii_digit)
 }
 
 /// `\u00E9` or `\U000000E9` in a name: the character and its bytes here.

@@ -55,6 +55,28 @@ fn what_is_written_is_read_again() {
     }
 }
 
+/// A zone is part of a time; a sum and a difference are none.
+#[test]
+fn times_end_with_their_zone() {
+    let shown = |text: &str| parser::parse(text).map(|read| read.show()).unwrap_or_else(|problem| problem.render(text));
+    for (text, instants) in [
+        ("time > @2016-03-04T17:46:22Z", vec!["@2016-03-04T17:46:22Z"]),
+        ("time > @2016-03-04T19:46:22.5+02:00", vec!["@2016-03-04T19:46:22.5+02:00"]),
+        ("time > @12:46:22-05:00", vec!["@12:46:22-05:00"]),
+        ("time in (@17:46Z .. @17:46Z + 20ms)", vec!["@17:46Z", "@17:46Z"]),
+        ("time > @17:46:22+20ms", vec!["@17:46:22"]),
+        ("time > @17:46:22+20", vec!["@17:46:22"]),
+    ] {
+        let shown = shown(text);
+        let found: Vec<&str> = shown
+            .split(|byte: char| byte.is_whitespace() || "()".contains(byte))
+            .filter(|word| word.starts_with('@'))
+            .collect();
+        assert_eq!(found, instants, "{shown}");
+    }
+    assert!(parser::parse("time > @17:46Zulu").is_err());
+}
+
 #[test]
 fn names_alone_are_those_of_expressions() {
     for text in

@@ -1,5 +1,5 @@
 // Times as people write them: `+1.5ms` and `-200us` from the window's place, `1.25s` and `3 d 2 h` since the begin of the traces, `12:18:50.43` of
-// the day that is seen, `2016-03-04 17:46:22.5`, `1457113582.79` seconds since 1970. Exact, as all times are.
+// the day that is seen, `2016-03-04 17:46:22.5`, also with `Z` or `+01:00` behind it, `1457113582.79` seconds since 1970. Exact, as all times are.
 
 import { MICROSECOND, MILLISECOND, SECOND, minus, nanos, plus, type Nanos } from "../units/time.ts";
 import { dayText, timeText, zoneAhead, type Clock } from "./clock.ts";
@@ -87,7 +87,9 @@ function scaled(number: string, unit: Nanos): Nanos | null {
 
 /** A time of the day, with a day or of the one that is seen. */
 function readClock(text: string, { clock, from }: TimeContext): ReadTime | null {
-  const [, day, hours, minutes, seconds, fraction = ""] = /^(?:(\d{4}-\d{2}-\d{2})[T ])?(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{0,9}))?)?$/.exec(text) ?? [];
+  // A zone behind a day, as `kymo info` writes it.
+  const [zone = "", sign, zoneHours = 0, zoneMinutes = 0] = /(?<=^\d{4}-.*)\s*(?:Z|([+-])(\d{2}):?([0-5]\d))$/.exec(text) ?? [];
+  const [, day, hours, minutes, seconds, fraction = ""] = /^(?:(\d{4}-\d{2}-\d{2})[T ])?(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{0,9}))?)?$/.exec(text.slice(0, text.length - zone.length)) ?? [];
   if (hours === undefined || minutes === undefined) {
     return null;
   }
@@ -103,7 +105,8 @@ function readClock(text: string, { clock, from }: TimeContext): ReadTime | null 
   if (Number.isNaN(local)) {
     return { fault: `there is no day ${date}` };
   }
-  const utc = utcOf(local / 1_000, clock);
+  const ahead = (Number(zoneHours) * 60 + Number(zoneMinutes)) * (sign === "-" ? -60 : 60);
+  const utc = zone === "" ? utcOf(local / 1_000, clock) : local / 1_000 - ahead;
   return { time: nanos(BigInt(utc) * SECOND + BigInt(fraction.padEnd(9, "0"))), what: day === undefined ? "of that day" : "of the calendar" };
 }
 

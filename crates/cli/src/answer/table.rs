@@ -105,7 +105,7 @@ pub(crate) fn head(
 /// From when to when, and how long that is.
 pub(crate) fn span_word((begin, end): (i64, i64), words: &CellFormatter) -> String {
     let day = words.times.day(begin).map_or_else(String::new, |day| format!("{day} "));
-    let (from, to) = (words.times.word(begin), words.times.word(end));
+    let (from, to) = (words.times.zoned(begin), words.times.zoned(end));
     let length = duration(i128::from(end) - i128::from(begin));
     match begin == end {
         true => format!("{day}{from}"),

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use jiff::tz::{Offset, TimeZone};
 use kymo_session::{Bounded, Cell, Column, ERRNO, RESULT, Zone};
 
 use crate::answer::errno::{errno_name, error_of_result};
@@ -76,12 +76,18 @@ pub(crate) struct InstantFormat {
     zone: Option<TimeZone>,
     /// With the day.
     dated: bool,
+    /// The local zone, which decides whether the zone of times is obvious.
+    local: Option<TimeZone>,
 }
 
 impl InstantFormat {
     /// Times of day, if the clock counts from 1970 and that is wanted.
     pub(crate) fn new(is_unix: bool, zone: Zone, seconds: bool) -> Self {
-        Self { zone: (is_unix && !seconds).then(|| zone.time_zone()), dated: false }
+        Self::in_zones(is_unix && !seconds, zone.time_zone(), Zone::Local.time_zone())
+    }
+
+    fn in_zones(has_days: bool, zone: TimeZone, local: TimeZone) -> Self {
+        Self { zone: has_days.then_some(zone), dated: false, local: Some(local) }
     }
 
     /// The same for a span: with the day, if it is longer than one or unknown.
@@ -91,7 +97,7 @@ impl InstantFormat {
             Some(Timestamp::from_nanosecond(i128::from(nanos)).ok()?.to_zoned(zone).date())
         };
         let dated = span_ns.is_none_or(|(begin, end)| day(begin) != day(end));
-        Self { zone: self.zone.clone(), dated }
+        Self { zone: self.zone.clone(), dated, local: self.local.clone() }
     }
 
     /// `12:18:50.430000001`, `2016-03-04 12:18:50.430000001` or `-0.000000001 s`.
@@ -104,6 +110,18 @@ impl InstantFormat {
         zoned().map_or_else(|| seconds(nanos), |zoned| zoned.strftime(format).to_string())
     }
 
+    /// The same with the offset from UTC: `12:46:22.794565804-05:00`. On a machine in UTC, times in UTC need none.
+    pub(crate) fn zoned(&self, nanos: i64) -> String {
+        let offset = || {
+            let at = Timestamp::from_nanosecond(i128::from(nanos)).ok()?;
+            let offset = self.zone.as_ref()?.to_offset(at);
+            let is_obvious =
+                offset == Offset::UTC && self.local.as_ref().is_none_or(|local| local.to_offset(at) == offset);
+            (!is_obvious).then(|| offset_word(offset))
+        };
+        self.word(nanos) + &offset().unwrap_or_default()
+    }
+
     /// The day on which it is, where times are shown without.
     pub(crate) fn day(&self, nanos: i64) -> Option<String> {
         let zone = self.zone.clone().filter(|_| !self.dated)?;
@@ -111,8 +129,22 @@ impl InstantFormat {
     }
 }
 
+/// `2016-03-04T17:46:22.794565804Z` or `2016-03-04T12:46:22.794565804-05:00`, which `--begin` takes; `None`: its year is
+/// beyond calendars.
+pub(crate) fn full_time(nanos: i64, zone: TimeZone) -> Option<String> {
+    let zoned = Timestamp::from_nanosecond(i128::from(nanos)).ok()?.to_zoned(zone);
+    Some(zoned.strftime("%Y-%m-%dT%H:%M:%S.%9f").to_string() + &offset_word(zoned.offset()))
+}
+
+/// `Z`, `+05:30`. Seconds, which offsets had a century ago, are left out as they cannot be typed.
+fn offset_word(offset: Offset) -> String {
+    let seconds = offset.seconds();
+    let (sign, minutes) = (if seconds < 0 { '-' } else { '+' }, seconds.unsigned_abs() / 60);
+    if seconds == 0 { "Z".to_owned() } else { format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60) }
+}
+
 /// Exact, which a floating-point number is not.
-fn seconds(nanos: i64) -> String {
+pub(crate) fn seconds(nanos: i64) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let nanos = nanos.unsigned_abs();
     format!("{sign}{}.{:09} s", nanos / 1_000_000_000, nanos % 1_000_000_000)

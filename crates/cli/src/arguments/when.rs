@@ -22,7 +22,7 @@ pub(crate) struct Between {
 }
 
 impl Between {
-    /// In nanoseconds; stops where nothing can be between them: somebody mistyped a time.
+    /// In nanoseconds; stops where nothing can be between them: a time was mistyped.
     pub(crate) fn nanos(&self, session: &Session, zone: Zone) -> Result<(Option<i64>, Option<i64>), StopReason> {
         let (begin, end) = match &self.timerange {
             Some(range) => (Some(&range.begin), Some(&range.end)),

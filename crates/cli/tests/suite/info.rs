@@ -57,6 +57,7 @@ impl Setup {
             .args(arguments.split_whitespace())
             .current_dir(&self.root)
             .env("XDG_CACHE_HOME", self.root.join(".cache"))
+            .env("TZ", "UTC")
             .output()
             .expect("the program is there");
         let mut text = String::from_utf8_lossy(&done.stdout).into_owned();

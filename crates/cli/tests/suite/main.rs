@@ -53,6 +53,7 @@ mod sql;
 mod status;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod usage;
 #[cfg(all(unix, feature = "view"))]
 mod view;
 #[cfg(all(target_os = "linux", feature = "view"))]

@@ -1,9 +1,10 @@
-//! Points in time as people type them: `12:18:50.43`, `2016-03-04 17:46:22`, `1457113582.794565804`.
+//! Points in time as people type them: `12:18:50.43`, `2016-03-04 17:46:22`, `2016-03-04T17:46:22+01:00`,
+//! `1457113582.794565804`.
 
 use std::fmt;
 
 use jiff::civil::{Date, DateTime, Time};
-use jiff::tz::TimeZone;
+use jiff::tz::{Offset, TimeZone};
 
 use crate::open::zone::Zone;
 
@@ -12,10 +13,10 @@ use crate::open::zone::Zone;
 pub enum When {
     /// Nanoseconds since the clock's origin.
     Nanos(i64),
-    /// A day and a time of day.
-    Dated(DateTime),
-    /// A time of day, on the day on which the trace begins.
-    Daily(Time),
+    /// A day and a time of day, and the offset from UTC if one was typed.
+    Dated(DateTime, Option<Offset>),
+    /// A time of day, on the day on which the trace begins, and the offset from UTC if one was typed.
+    Daily(Time, Option<Offset>),
 }
 
 /// It is none.
@@ -24,7 +25,7 @@ pub struct NotATime;
 
 impl fmt::Display for NotATime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a time is `[YYYY-MM-DD ]HH:MM[:SS[.NNNNNNNNN]]` or `[-]SECONDS[.NNNNNNNNN]`")
+        f.write_str("a time is `[YYYY-MM-DD ]HH:MM[:SS[.NNNNNNNNN]][Z|+HH:MM]` or `[-]SECONDS[.NNNNNNNNN]`")
     }
 }
 
@@ -39,10 +40,14 @@ impl std::str::FromStr for When {
             return seconds(text).map(Self::Nanos).ok_or(NotATime);
         }
         match text.split_once([' ', 'T']) {
-            None => Ok(Self::Daily(time_of_day(text).ok_or(NotATime)?)),
+            None => {
+                let (time, offset) = with_offset(text).ok_or(NotATime)?;
+                Ok(Self::Daily(time, offset))
+            }
             Some((date, time)) => {
                 let date: Date = date.parse().map_err(|_| NotATime)?;
-                Ok(Self::Dated(date.to_datetime(time_of_day(time.trim()).ok_or(NotATime)?)))
+                let (time, offset) = with_offset(time.trim()).ok_or(NotATime)?;
+                Ok(Self::Dated(date.to_datetime(time), offset))
             }
         }
     }
@@ -59,11 +64,12 @@ impl When {
     #[must_use]
     pub fn nanos(&self, first_ns: i64, zone: Zone) -> Option<i64> {
         let instant = |zone: &TimeZone, dated: DateTime| zone.to_timestamp(dated).ok()?.as_nanosecond().try_into().ok();
+        let in_zone = |offset: &Option<Offset>| offset.map_or_else(|| zone.time_zone(), TimeZone::fixed);
         match self {
             Self::Nanos(nanos) => Some(*nanos),
-            Self::Dated(dated) => instant(&zone.time_zone(), *dated),
-            Self::Daily(time) => {
-                let zone = zone.time_zone();
+            Self::Dated(dated, offset) => instant(&in_zone(offset), *dated),
+            Self::Daily(time, offset) => {
+                let zone = in_zone(offset);
                 let first = jiff::Timestamp::from_nanosecond(i128::from(first_ns)).ok()?;
                 instant(&zone, zone.to_datetime(first).date().to_datetime(*time))
             }
@@ -81,6 +87,30 @@ fn seconds(text: &str) -> Option<i64> {
     }
     let nanos = format!("{whole}{fraction:0<9}").parse::<i64>().ok()?;
     Some(if negative { -nanos } else { nanos })
+}
+
+/// A time of day, with `Z` or an offset from UTC behind it: `+01:00`, `-0330`.
+fn with_offset(text: &str) -> Option<(Time, Option<Offset>)> {
+    if let Some(time) = text.strip_suffix(['Z', 'z']) {
+        return Some((time_of_day(time.trim_end())?, Some(Offset::UTC)));
+    }
+    let Some(place) = text.find(['+', '-']) else { return Some((time_of_day(text)?, None)) };
+    let (time, offset) = text.split_at(place);
+    let (sign, digits) = offset.split_at(1);
+    let digits = match digits.as_bytes() {
+        [_, _, b':', _, _] => digits.replace(':', ""),
+        _ => digits.to_owned(),
+    };
+    if digits.len() != 4 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let (hours, minutes): (i32, i32) = (digits[..2].parse().ok()?, digits[2..].parse().ok()?);
+    if hours > 23 || minutes > 59 {
+        return None;
+    }
+    let ahead = (hours * 60 + minutes) * 60;
+    let offset = Offset::from_seconds(if sign == "-" { -ahead } else { ahead }).ok()?;
+    Some((time_of_day(time.trim_end())?, Some(offset)))
 }
 
 /// `HH:MM`, `HH:MM:SS`, `HH:MM:SS.NNNNNNNNN`. Each number has two digits: in
@@ -118,6 +148,28 @@ mod tests {
         assert_eq!(nanos("2016-03-04 17:46:22"), Some(1_457_113_582_000_000_000));
     }
 
+    /// `kymo info` and tables show times in these forms: they can be pasted, in any zone.
+    #[test]
+    fn an_offset_counts_more_than_the_zone() {
+        let at = Some(1_457_113_582_794_565_804);
+        for text in [
+            "2016-03-04T17:46:22.794565804Z",
+            "2016-03-04 17:46:22.794565804 Z",
+            "2016-03-04T17:46:22.794565804z",
+            "2016-03-04T12:46:22.794565804-05:00",
+            "2016-03-04 12:46:22.794565804 -0500",
+            "2016-03-04T23:16:22.794565804+05:30",
+            "2016-03-05 07:46:22.794565804+14:00",
+            "17:46:22.794565804Z",
+            "12:46:22.794565804-05:00",
+        ] {
+            assert_eq!(nanos(text), at, "{text}");
+        }
+        // The day is the one on which the trace begins there.
+        assert_eq!(nanos("07:46:22.794565804+14:00"), at);
+        assert_eq!(nanos("17:46Z"), nanos("17:46"));
+    }
+
     #[test]
     fn other_forms_are_refused() {
         let texts = ["", "soon", "12:", "25:00", "1.0000000001", "12:30:61", "2016-13-04 17:46", "01:02:03:04"];
@@ -125,7 +177,22 @@ mod tests {
             ["12:48:1", "12:4", "9:05", "12:48:1.5", "12:48:001", "12:48:", "12:48:01.", "+1:00", "-1:00"];
         // A digit may be missing, as in the forms of a time of day.
         let no_fraction = ["1.", "-1.", ".5", "-.5", "-", "."];
-        for text in texts.into_iter().chain(no_two_digits).chain(no_fraction) {
+        let no_offset = [
+            "17:46+1",
+            "17:46+01",
+            "17:46+1:00",
+            "17:46+01:60",
+            "17:46+24:00",
+            "17:46+01:00Z",
+            "17:46ZZ",
+            "17:46 CET",
+            "Z",
+            "12Z",
+            "2016-03-04Z",
+            "2016-03-04T17:46-0:100",
+            "17:46+é1",
+        ];
+        for text in texts.into_iter().chain(no_two_digits).chain(no_fraction).chain(no_offset) {
             assert_eq!(text.parse::<When>(), Err(NotATime), "{text}");
         }
     }
