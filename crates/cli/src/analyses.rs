@@ -104,10 +104,7 @@ fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) ->
             show(session, &analysis.kind.tables(), &answer, &report, &view, manner)
         }
         Err(AnalysisRefusal::Question(message)) => Err(StopReason::Usage(message)),
-        Err(AnalysisRefusal::Traces(message)) => {
-            message!("error: {message}");
-            Ok(CommandOutcome::Incomplete)
-        }
+        Err(AnalysisRefusal::Traces(message)) => Err(StopReason::unanswerable(&message)),
     }
 }
 

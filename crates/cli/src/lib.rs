@@ -237,7 +237,7 @@ fn run(arguments: &Arguments) -> Result<CommandOutcome, StopReason> {
             }
         }
         Command::Roles(arguments) => match open_paths(&arguments.traces, 0, ClockOffsets::default()) {
-            Some(session) => Ok(roles::run(&session, arguments)?),
+            Some(session) => roles::run(&session, arguments),
             None => Ok(CommandOutcome::Incomplete),
         },
         Command::Index(arguments) => Ok(index::run(arguments)?),

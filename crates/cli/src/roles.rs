@@ -11,6 +11,7 @@ use crate::CommandOutcome;
 use crate::arguments::RolesArguments;
 use crate::message::plain_output;
 use crate::show::counted;
+use crate::stop::StopReason;
 
 /// Names of classes that are shown before the rest is counted.
 const NAMES_MAX: usize = 3;
@@ -22,14 +23,9 @@ const ROLE_COLUMNS: usize = 16;
 const LINE_COLUMNS: usize = 100;
 
 /// Shows the meaning of the events of traces.
-pub(crate) fn run(session: &Session, arguments: &RolesArguments) -> io::Result<CommandOutcome> {
-    let roles = match session.roles(arguments.roles.as_deref()) {
-        Ok(roles) => roles,
-        Err(failure) => {
-            message!("error: {failure}");
-            return Ok(CommandOutcome::Incomplete);
-        }
-    };
+pub(crate) fn run(session: &Session, arguments: &RolesArguments) -> Result<CommandOutcome, StopReason> {
+    let roles = session.roles(arguments.roles.as_deref());
+    let roles = roles.map_err(|failure| StopReason::unanswerable(&failure.to_string()))?;
     for section in &roles.unmatched {
         message!("warning: {}", unmatched(section));
     }

@@ -32,10 +32,7 @@ pub(crate) fn run(session: &Session, arguments: &StateArguments) -> Result<Comma
         }
         Err(failure) => match refusal(session, arguments, failure) {
             AnalysisRefusal::Question(message) => Err(StopReason::Usage(message)),
-            AnalysisRefusal::Traces(message) => {
-                message!("error: {message}");
-                Ok(CommandOutcome::Incomplete)
-            }
+            AnalysisRefusal::Traces(message) => Err(StopReason::unanswerable(&message)),
         },
     }
 }

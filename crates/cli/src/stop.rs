@@ -10,7 +10,8 @@ pub(crate) enum StopReason {
     Output(io::Error),
     /// The typed words make no sense together, or with these traces: a sentence.
     Usage(String),
-    /// An expression is wrong: lines with the place, the first of which begins with `error: `.
+    /// The question is wrong, or these traces cannot answer it: lines, perhaps with the place of the error, the first
+    /// of which begins with `error: `.
     Expression(String),
 }
 
@@ -21,6 +22,11 @@ impl From<io::Error> for StopReason {
 }
 
 impl StopReason {
+    /// These traces cannot answer the question, though everything can be read.
+    pub(crate) fn unanswerable(sentence: &str) -> Self {
+        Self::Expression(format!("error: {sentence}\n"))
+    }
+
     /// The text after `error: `.
     pub(crate) fn text(&self) -> String {
         match self {

@@ -62,8 +62,8 @@ const VERSION: &str = match option_env!("KYMO_VERSION") {
                   kymo view my-trace               open it in the browser, on a timeline\n  \
                   kymo print my-trace | less       print events in time order\n  \
                   kymo count my-trace              count events by class\n\n\
-                  Exit status: 0 everything was read (with `--strict`, without assumptions); 1 a part could not be \
-                  read\n(the readable part is shown); 2 wrong usage."
+                  Exit status: 0 everything was read (with `--strict`, without assumptions);\n1 a part could not be \
+                  read (the readable part is shown); 2 wrong usage, or a question\nthat these traces cannot answer."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]

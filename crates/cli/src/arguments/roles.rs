@@ -24,7 +24,7 @@ events, and fields of the events to fields of the role:
 
 Mappings for LTTng, perf, ftrace and Genode are built in. docs/roles.md describes the format.
 
-Exit status: 0 a role is bound, 1 no role is bound or the mapping has an error, 2 wrong usage.";
+Exit status: 0 a role is bound, 1 no role is bound, 2 wrong usage, or the mapping has an error.";
 
 #[derive(Args)]
 #[command(after_help = ROLES_HELP)]

@@ -220,14 +220,14 @@ fn wrong_mapping() {
         &expect![[r#"
         stderr: error: mine.toml:5:1: thread_switch needs `prev_tid`: without it an event has not the role
         stderr: mine.toml:8:1: thread_switch has no field `prv_tid`; did you mean `prev_tid`?
-        exit status 1
+        exit status 2
     "#]],
     );
     setup.check(
         "roles --roles none.toml trace",
         &expect![[r#"
         stderr: error: none.toml: No such file or directory (os error 2)
-        exit status 1
+        exit status 2
     "#]],
     );
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use expect_test::{Expect, expect};
+
 use crate::{platform, program};
 
 fn demo() -> PathBuf {
@@ -19,6 +21,28 @@ fn run(words: &[&str], zone: &str) -> (String, String, i32) {
     let done = kymo.output().expect("the program is there");
     let text = |bytes: &[u8]| platform::as_on_linux(&String::from_utf8_lossy(bytes));
     (text(&done.stdout), text(&done.stderr), done.status.code().unwrap_or(-1))
+}
+
+/// Standard error and the exit status.
+fn refused(words: &[&str], expected: &Expect) {
+    let (out, errors, status) = run(words, "UTC");
+    assert_eq!(out, "", "{words:?}");
+    expected.assert_eq(&format!("{errors}exit status {status}\n"));
+}
+
+/// Everything was read; the question is the fault.
+#[test]
+fn a_question_without_an_answer_is_wrong_usage() {
+    refused(
+        &["cpu", "DEMO"],
+        &expect![[r"
+            error: no event of these traces has the role `thread_switch`: a CPU stops running one thread and runs another; `kymo roles` shows the roles of events
+            exit status 2
+        "]],
+    );
+    let (_, errors, status) = run(&["state", "--at", "00:02:52.3", "DEMO"], "UTC");
+    assert!(errors.starts_with("error: no event of these traces has the role"), "{errors}");
+    assert_eq!(status, 2);
 }
 
 /// The times that `info` shows name their zone, and mean the same in each.
