@@ -64,8 +64,10 @@ fn show(roles: &Roles, all: bool, out: &mut impl Write) -> io::Result<()> {
     for used in &roles.bound {
         show_role(used, all, out)?;
     }
+    let is_guessed = |role: &str| roles.guessed.iter().any(|guess| guess.is_used && guess.role == role);
     if roles.bound.is_empty() {
-        writeln!(out, "no event has a role")?;
+        let but = if roles.guessed.iter().any(|guess| guess.is_used) { " but for the guessed ones below" } else { "" };
+        writeln!(out, "no event has a role{but}")?;
     }
     writeln!(out, "\ncontext")?;
     for field in &roles.context {
@@ -73,7 +75,8 @@ fn show(roles: &Roles, all: bool, out: &mut impl Write) -> io::Result<()> {
     }
     show_guesses(&roles.guessed, all, out)?;
     show_refused(roles, all, out)?;
-    let absent: Vec<&str> = roles.absent.iter().map(|absent| absent.role).collect();
+    let absent = roles.absent.iter().map(|absent| absent.role);
+    let absent: Vec<&str> = absent.filter(|role| !is_guessed(role)).collect();
     if !absent.is_empty() {
         writeln!(out, "\nno event is")?;
         wrapped(&absent.join(" "), 2, out)?;
