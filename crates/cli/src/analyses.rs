@@ -44,7 +44,9 @@ pub(crate) fn refusal(analysis: &Analysis, session: &Session, options: &Analysis
 pub(crate) fn ask(analysis: &Analysis, session: &Session, options: &AnalysisOptions, progress: &Progress) -> Asked {
     match session.ask(&analysis.kind, options, progress) {
         Ok(analysed) => Ok((analysed.answer, analysed.report)),
-        Err(failure @ AnalyseFailure::NoRole { .. }) => Err(AnalysisRefusal::Traces(failure.to_string())),
+        Err(failure @ (AnalyseFailure::NoRole { .. } | AnalyseFailure::NoName(_))) => {
+            Err(AnalysisRefusal::Traces(failure.to_string()))
+        }
         Err(failure) => Err(AnalysisRefusal::Question(failure.to_string())),
     }
 }
@@ -76,7 +78,10 @@ pub(crate) fn asked(
     }
     let zone = if span.clock_gmt { Zone::Utc } else { Zone::Local };
     let between = span.between.nanos(session, zone)?;
-    let (selection, warnings) = understood(session, &[], wanted.filter.as_deref(), zone)?;
+    let (selection, mut warnings) = understood(session, &[], wanted.filter.as_deref(), zone)?;
+    for sentence in session.unmatched_events(&analysis.kind) {
+        warnings += &format!("warning: {sentence}\n");
+    }
     Ok((wanted.options(selection, between, top), warnings))
 }
 

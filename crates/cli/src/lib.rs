@@ -72,6 +72,10 @@ pub fn run_command(words: Vec<OsString>) -> u8 {
         return status;
     }
     let mut command = Arguments::command();
+    if let Some(word) = mistyped_command(&command, &words) {
+        report_mistyped(&command, word);
+        return 2;
+    }
     let words = with_default_command(&command, words);
     let is_lami = words.get(1).is_some_and(|word| word == "lami");
     let name = words.get(1).and_then(|word| word.to_str()).map(str::to_owned);
@@ -139,14 +143,36 @@ fn parse(command: &mut clap::Command, words: Vec<OsString>) -> Result<Arguments,
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(command))
 }
 
+/// Words that are commands of the parser's own.
+const OWN_WORDS: [&str; 5] = ["help", "-h", "--help", "-V", "--version"];
+
+/// The word in the place of a command that is neither a command nor the name of a file, but like a command's; also that
+/// behind `help` and `man`.
+fn mistyped_command<'w>(command: &clap::Command, words: &'w [OsString]) -> Option<&'w str> {
+    let word = |place: usize| words.get(place).and_then(|word| word.to_str());
+    let (word, is_path) = match (word(1)?, word(2)) {
+        ("help" | "man", asked) => (asked?, false),
+        (word, _) => (word, std::fs::symlink_metadata(word).is_ok()),
+    };
+    let is_known = OWN_WORDS.contains(&word) || command.get_subcommands().any(|known| known.get_name() == word);
+    (!is_known && !is_path && !word.starts_with('-') && !commands_like(command, word).is_empty()).then_some(word)
+}
+
+/// Names of commands that are like this word, the nearest first.
+fn commands_like(command: &clap::Command, word: &str) -> Vec<String> {
+    kymo_session::nearest(word, command.get_subcommands().map(clap::Command::get_name))
+}
+
+fn report_mistyped(command: &clap::Command, word: &str) {
+    let near: Vec<String> = commands_like(command, word).iter().map(|name| format!("`kymo {name}`")).collect();
+    message!("error: there is no command and no file `{word}`\nhelp: did you mean {}?", near.join(" or "));
+}
+
 /// `kymo TRACE...` means `kymo info TRACE...`, and so does `kymo --json TRACE...`;
 /// `kymo TRACE... --view` means `kymo view TRACE...`. Programs that want to run
 /// `kymo lami ANALYSIS` call `kymo --mi-version`.
 fn with_default_command(command: &clap::Command, mut words: Vec<OsString>) -> Vec<OsString> {
-    let known = |word: &str| {
-        let own = ["help", "-h", "--help", "-V", "--version"];
-        own.contains(&word) || command.get_subcommands().any(|sub| sub.get_name() == word)
-    };
+    let known = |word: &str| OWN_WORDS.contains(&word) || command.get_subcommands().any(|sub| sub.get_name() == word);
     if words.get(1).and_then(|word| word.to_str()).is_none_or(|word| !known(word)) && words.len() > 1 {
         let view = words.iter().position(|word| word == "--view").filter(|_| cfg!(feature = "view"));
         let command = match view {

@@ -44,7 +44,11 @@ pub(crate) fn each_loss(losses: &[PrintedLoss]) {
 
 /// Lists, in lines, patterns that match nothing: their events are not there.
 pub(crate) fn unmatched(session: &Session, patterns: &[String]) -> String {
-    let line = |pattern: &str| format!("warning: no event record class is called `{pattern}`\n");
+    let line = |pattern: &str| {
+        let near = session.class_names_like(pattern).into_iter().next();
+        let near = near.map_or_else(String::new, |name| format!("; there is `{name}`"));
+        format!("warning: no event record class is called `{pattern}`{near}\n")
+    };
     session.unmatched(patterns).into_iter().map(line).collect()
 }
 

@@ -74,9 +74,8 @@ impl From<StopReason> for CommandError {
 impl From<ShareFailure> for CommandError {
     fn from(failure: ShareFailure) -> Self {
         match failure {
-            ShareFailure::Analyse(AnalyseFailure::NoRole { .. }) | ShareFailure::Whole(_) => {
-                Self::Traces(failure.to_string())
-            }
+            ShareFailure::Analyse(AnalyseFailure::NoRole { .. } | AnalyseFailure::NoName(_))
+            | ShareFailure::Whole(_) => Self::Traces(failure.to_string()),
             failure => Self::Question(failure.to_string()),
         }
     }

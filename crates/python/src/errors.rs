@@ -82,7 +82,7 @@ pub(crate) fn not_shared(py: Python<'_>, failure: &ShareFailure) -> PyErr {
     let kind = match failure {
         ShareFailure::Share(ShareProblem::OtherTrace { .. }) => ExceptionKind::OtherTrace,
         ShareFailure::Whole(_) => ExceptionKind::Unsliceable,
-        ShareFailure::Analyse(AnalyseFailure::NoRole { .. }) => ExceptionKind::Unanswerable,
+        ShareFailure::Analyse(AnalyseFailure::NoRole { .. } | AnalyseFailure::NoName(_)) => ExceptionKind::Unanswerable,
         ShareFailure::Analyse(_) => ExceptionKind::Question,
         _ => ExceptionKind::Read,
     };

@@ -293,7 +293,7 @@ fn found(
 ) -> Result<Bytes, RequestRefusal> {
     let analysed = session.ask(kind, options, progress).map_err(|failure| {
         let code = match failure {
-            AnalyseFailure::NoRole { .. } => "traces",
+            AnalyseFailure::NoRole { .. } | AnalyseFailure::NoName(_) => "traces",
             AnalyseFailure::Cancelled(_) => "cancelled",
             _ => "question",
         };

@@ -69,7 +69,7 @@ pub use kymo_analysis::{
 };
 pub use kymo_decode::Compile;
 pub use kymo_decode::text::{Paint, StampOptions, ZoneOffset};
-pub use kymo_filter::{Dimension, Filter, FilterNote, FilterProblem, MissingName, Verdict, quantity};
+pub use kymo_filter::{Dimension, Filter, FilterNote, FilterProblem, MissingName, Verdict, nearest, quantity};
 #[cfg(feature = "sql")]
 pub use kymo_sql::statements as sql_statements;
 #[cfg(feature = "sql")]

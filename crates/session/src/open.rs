@@ -24,6 +24,7 @@ use std::sync::{Arc, OnceLock};
 
 use kymo_decode::Compile;
 use kymo_decode::filter::StreamFilter;
+use kymo_filter::nearest;
 use kymo_format::model::EnvironmentValue;
 use kymo_format::{Assumption, ClockClass, ClockOrigin, Severity, line_column};
 use kymo_scan::{Cursor, CursorSetup, DataStream, KeyMaker, NothingKnown, OpenError, StreamFault, Trace, TraceOptions};
@@ -283,13 +284,24 @@ impl Session {
     /// The patterns that no event record class of any trace has a name for: typos.
     #[must_use]
     pub fn unmatched<'p>(&self, patterns: &'p [String]) -> Vec<&'p str> {
-        let classes = self.traces.iter().flat_map(|trace| &trace.class.stream_classes);
-        let names: Vec<&str> = classes
-            .flat_map(|stream| &stream.event_classes)
-            .map(|class| class.name.as_deref().unwrap_or_default())
-            .collect();
+        let names = self.class_names();
         let is_unmatched = |pattern: &&str| !names.iter().any(|name| glob::matches(pattern, name));
         patterns.iter().map(String::as_str).filter(is_unmatched).collect()
+    }
+
+    /// Names of event record classes that are like this one, the nearest first.
+    #[must_use]
+    pub fn class_names_like(&self, name: &str) -> Vec<String> {
+        nearest(name, self.class_names())
+    }
+
+    /// The names of all event record classes.
+    pub(crate) fn class_names(&self) -> Vec<&str> {
+        let classes = self.traces.iter().flat_map(|trace| &trace.class.stream_classes);
+        classes
+            .flat_map(|stream| &stream.event_classes)
+            .map(|class| class.name.as_deref().unwrap_or_default())
+            .collect()
     }
 
     /// Whether the times of all data streams count from the same origin, so that their events have an order.

@@ -79,7 +79,7 @@ fn a_pattern_that_nothing_matches() {
         "print --limit 1 --no-delta --event jobs:begin --event job:end examples/traces/demo",
         &expect![[r#"
         [00:02:52.255297979] vm jobs:begin: { cpu_id = 0 }, { vpid = 29832, vtid = 29837, procname = "demo" }, { id = 0, worker = 1 }
-        stderr: warning: no event record class is called `job:end`
+        stderr: warning: no event record class is called `job:end`; there is `jobs:end`
     "#]],
     );
 }

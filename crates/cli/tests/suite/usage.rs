@@ -1,4 +1,4 @@
-//! Slips of people on the command line: times that are typed again.
+//! Slips of people on the command line: mistyped commands, names and times, and the exit status that says so.
 
 use std::path::{Path, PathBuf};
 
@@ -30,6 +30,77 @@ fn refused(words: &[&str], expected: &Expect) {
     expected.assert_eq(&format!("{errors}exit status {status}\n"));
 }
 
+#[test]
+fn a_mistyped_command_has_a_suggestion() {
+    let near = expect![[r"
+        error: there is no command and no file `shced`
+        help: did you mean `kymo sched`?
+        exit status 2
+    "]];
+    refused(&["shced", "DEMO"], &near);
+    refused(&["help", "shced"], &near);
+    refused(&["man", "shced"], &near);
+    refused(
+        &["inf", "DEMO"],
+        &expect![[r"
+            error: there is no command and no file `inf`
+            help: did you mean `kymo info`?
+            exit status 2
+        "]],
+    );
+    // Nothing is like it: it is taken for a trace.
+    let (_, errors, status) = run(&["some-trace"], "UTC");
+    assert!(errors.contains("some-trace") && !errors.contains("did you mean"), "{errors}");
+    assert_eq!(status, 1);
+}
+
+/// A trace may be called like a command.
+#[test]
+fn a_file_is_no_mistyped_command() {
+    let folder = tempfile::tempdir().expect("there is a folder for temporary files");
+    std::fs::write(folder.path().join("cpuu"), "no trace").expect("temporary files may be written");
+    let done = program::kymo().arg("cpuu").current_dir(folder.path()).output().expect("the program is there");
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert!(errors.contains("cpuu") && !errors.contains("did you mean"), "{errors}");
+}
+
+#[test]
+fn mistyped_events_and_fields_of_pairs_are_named() {
+    refused(
+        &["pairs", "--start", "jobs:begn", "--stop", "jobs:end", "--key", "id", "DEMO"],
+        &expect![[r"
+            error: no event record class is called `jobs:begn`; there is `jobs:begin`
+            exit status 2
+        "]],
+    );
+    refused(
+        &["pairs", "--start", "jobs:begin", "--stop", "jobs:end", "--key", "idd", "DEMO"],
+        &expect![[r"
+            error: no event `jobs:begin` or `jobs:end` has a field `idd`; there is `id`
+            exit status 2
+        "]],
+    );
+    refused(
+        &["pairs", "--start", "jobs:begin", "--stop", "jobs:end", "--key", "id", "--group", "nothing_like_it", "DEMO"],
+        &expect![[r"
+            error: no event `jobs:begin` or `jobs:end` has a field `nothing_like_it`
+            exit status 2
+        "]],
+    );
+}
+
+/// A part of the question has an answer; the other part is named.
+#[test]
+fn an_event_that_is_missing_beside_others_is_a_warning() {
+    let words = ["pairs", "--start", "jobs:begin", "--stop", "jobs:edn", "--stop", "jobs:end", "--key", "id", "--csv"];
+    let (out, errors, status) = run(&[&words[..], &["DEMO"]].concat(), "UTC");
+    assert!(out.lines().count() > 1, "{out}");
+    assert_eq!(errors, "warning: no event record class is called `jobs:edn`; there is `jobs:end`\n");
+    assert_eq!(status, 0);
+    let (_, errors, _) = run(&["count", "--event", "jobs:edn", "--event", "jobs:end", "DEMO"], "UTC");
+    assert_eq!(errors, "warning: no event record class is called `jobs:edn`; there is `jobs:end`\n");
+}
+
 /// Everything was read; the question is the fault.
 #[test]
 fn a_question_without_an_answer_is_wrong_usage() {
@@ -43,6 +114,26 @@ fn a_question_without_an_answer_is_wrong_usage() {
     let (_, errors, status) = run(&["state", "--at", "00:02:52.3", "DEMO"], "UTC");
     assert!(errors.starts_with("error: no event of these traces has the role"), "{errors}");
     assert_eq!(status, 2);
+}
+
+/// Metadata alone: no event came, and everything was read. The answer is the same with a stream that has no packet.
+#[test]
+fn a_trace_without_streams_has_an_answer() {
+    let folder = tempfile::tempdir().expect("there is a folder for temporary files");
+    let metadata = "/* CTF 1.8 */
+        typealias integer { size = 32; align = 8; signed = true; } := i32;
+        trace { major = 1; minor = 8; byte_order = le; };
+        event { name = \"sched_switch\"; fields := struct { i32 prev_tid; i32 next_tid; }; };";
+    std::fs::write(folder.path().join("metadata"), metadata).expect("temporary files may be written");
+    let asked = || {
+        let done = program::kymo().args(["cpu", "--json"]).arg(folder.path()).output().expect("the program is there");
+        let tables: serde_json::Value = serde_json::from_slice(&done.stdout).expect("it is JSON");
+        assert!(tables["tables"].as_array().is_some_and(|tables| !tables.is_empty()), "{tables}");
+        done.status.code()
+    };
+    assert_eq!(asked(), Some(0));
+    std::fs::write(folder.path().join("stream"), "").expect("temporary files may be written");
+    assert_eq!(asked(), Some(0));
 }
 
 /// The times that `info` shows name their zone, and mean the same in each.

@@ -21,13 +21,14 @@ mod stream_names;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use kymo_analysis::mapping::MappingErrors;
+use kymo_analysis::mapping::{MappingErrors, NamePattern, RoleMapping};
 use kymo_analysis::setup::span_ns;
 use kymo_analysis::{
-    AnalysisKind, Answer, AnyAnalysis, AnyState, EventRole, LaneFacts, Question, Room, Setup, SpoolError, Wishes,
-    in_series,
+    AnalysisKind, Answer, AnyAnalysis, AnyState, EventRole, FieldSlot, LaneFacts, Question, Room, Setup, SpoolError,
+    Wishes, in_series,
 };
 
 use crate::answers::analysis_options::AnalysisOptions;
@@ -77,6 +78,9 @@ pub enum AnalyseFailure {
         /// The missing role.
         role: EventRole,
     },
+    /// The question names events or fields that these traces do not have.
+    #[error("{0}")]
+    NoName(String),
     /// Rows did not fit into memory, and could not be put aside.
     #[error(transparent)]
     Spool(#[from] SpoolError),
@@ -181,11 +185,71 @@ impl Session {
         let mappings = self.mappings_for(question, options)?;
         let prepared = Prepared::new(self, question, &mappings, options);
         match question.essential.first() {
-            Some(&role) if !question.essential.iter().any(|&role| prepared.has(role)) => {
-                Err(AnalyseFailure::NoRole { role })
+            // A class without a data stream has its roles, too: of such traces, the answer is that nothing was found.
+            Some(&role)
+                if !question.essential.iter().any(|&role| prepared.has(role))
+                    && !self.declares(question.essential, &mappings) =>
+            {
+                let unmatched = question.mapping.as_ref().map(|own| self.unmatched_names(own)).unwrap_or_default();
+                Err(unmatched.into_iter().next().map_or(AnalyseFailure::NoRole { role }, AnalyseFailure::NoName))
             }
-            _ => Ok(prepared),
+            _ => match self.absent_field(question, &prepared) {
+                Some(message) => Err(AnalyseFailure::NoName(message)),
+                None => Ok(prepared),
+            },
         }
+    }
+
+    /// Events that an own mapping names, and these traces do not have, in sentences without full stops.
+    fn unmatched_names(&self, own: &RoleMapping) -> Vec<String> {
+        let names = self.class_names();
+        let patterns = own.sections.iter().flat_map(|section| &section.events);
+        let is_unmatched = |pattern: &&NamePattern| !names.iter().any(|name| pattern.captures(name).is_some());
+        let sentence = |pattern: &NamePattern| {
+            let near = self.class_names_like(pattern.text()).into_iter().next();
+            let near = near.map_or_else(String::new, |name| format!("; there is `{name}`"));
+            format!("no event record class is called `{}`{near}", pattern.text())
+        };
+        let mut sentences: Vec<String> = patterns.filter(is_unmatched).map(sentence).collect();
+        sentences.dedup();
+        sentences
+    }
+
+    /// Events that a question names beside others, and these traces do not have, in sentences without full stops. Where
+    /// no event is left that begins anything, the question has no answer, and [`AnalyseFailure::NoName`] says why.
+    #[must_use]
+    pub fn unmatched_events(&self, kind: &AnalysisKind) -> Vec<String> {
+        let wishes = Wishes::default();
+        let question = kind.question(&wishes);
+        let Some(own) = &question.mapping else { return Vec::new() };
+        let names = self.class_names();
+        let is_essential = |role: EventRole| question.essential.is_empty() || question.essential.contains(&role);
+        let mut essential = own.sections.iter().filter(|section| is_essential(section.role));
+        match essential.any(|section| names.iter().any(|name| section.captures(name).is_some())) {
+            true => self.unmatched_names(own),
+            false => Vec::new(),
+        }
+    }
+
+    /// A field that a question about own events names, and none of these events has.
+    fn absent_field(&self, question: &Question<'_>, prepared: &Prepared) -> Option<String> {
+        question.mapping.as_ref()?;
+        let classes = &prepared.bindings.classes;
+        let is_absent = |place: usize| classes.iter().all(|class| class.extra[place] == FieldSlot::Absent);
+        let path = (0..question.needs.extra.len())
+            .find(|place| is_absent(*place))
+            .map(|place| &question.needs.extra[place])?;
+        let names: HashSet<&str> = classes.iter().map(|class| &*class.name).collect();
+        let near = self.fields_like(path, &|name| names.contains(name)).into_iter().next();
+        let near = near.map_or_else(String::new, |name| format!("; there is `{name}`"));
+        let mut names: Vec<&str> = names.into_iter().collect();
+        names.sort_unstable();
+        let events = match &*names {
+            [one] => format!("event `{one}`"),
+            [one, other] => format!("event `{one}` or `{other}`"),
+            _ => "event of the pairs".to_owned(),
+        };
+        Some(format!("no {events} has a field `{path}`{near}"))
     }
 
     /// The mappings that count, the most important first.

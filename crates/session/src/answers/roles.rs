@@ -22,7 +22,7 @@ use kymo_analysis::mapping::{MappingErrors, RoleMapping, Section};
 use kymo_analysis::roles::{COMM, CONTEXT, CPU, EventRole, FieldFacts, PID, ROLES, TID};
 use kymo_decode::FilterFacts;
 use kymo_decode::fields;
-use kymo_filter::{FieldResolver, nearest};
+use kymo_filter::{FieldResolver, NamePath, PathMeaning, nearest};
 use kymo_scan::Trace;
 
 use crate::open::{Session, trace_name};
@@ -202,6 +202,26 @@ impl Session {
     pub fn roles(&self, own: Option<&Path>) -> Result<Roles, RolesFailure> {
         let mappings = known_mappings(own)?;
         Ok(self.with_classes(own.is_some(), |classes| Reporter::new(&mappings).report(classes, own.is_some())))
+    }
+
+    /// Whether a class of events has one of these roles, with a data stream or without.
+    pub(crate) fn declares(&self, roles: &[EventRole], mappings: &[RoleMapping]) -> bool {
+        self.with_classes(false, |classes| has_role(classes, mappings, &|role| roles.contains(&role)))
+    }
+
+    /// Fields like this one of the classes of events that `is_asked` names, the nearest first.
+    pub(crate) fn fields_like(&self, path: &NamePath, is_asked: &dyn Fn(&str) -> bool) -> Vec<String> {
+        let mut near = Vec::new();
+        self.with_classes(true, |classes| {
+            each_class(classes, &[], |_, name, names| {
+                if let PathMeaning::Missing { near: found } = names.find(path)
+                    && is_asked(name)
+                {
+                    near.extend(found);
+                }
+            });
+        });
+        near
     }
 
     /// Calls `use_them` with the data stream classes of all traces. Names like those that are missing are looked for if
