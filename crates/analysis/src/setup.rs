@@ -109,11 +109,16 @@ impl Wishes {
         self.names.is_empty() || self.names.iter().any(|pattern| glob::matches(pattern, name))
     }
 
+    /// Whether a thread is wanted by its number.
+    #[must_use]
+    pub fn wants_tid(&self, tid: i32) -> bool {
+        self.tids.is_empty() || self.tids.contains(&i64::from(tid))
+    }
+
     /// Whether a thread is wanted; its name is only asked for if it matters.
     #[must_use]
     pub fn wants_thread(&self, tid: i32, name: impl FnOnce() -> Option<String>) -> bool {
-        let is_numbered = self.tids.is_empty() || self.tids.contains(&i64::from(tid));
-        is_numbered && (self.comms.is_empty() || self.wants_name(name().as_deref()))
+        self.wants_tid(tid) && (self.comms.is_empty() || self.wants_name(name().as_deref()))
     }
 
     /// Whether an interrupt, or a softirq, is wanted.

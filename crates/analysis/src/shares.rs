@@ -102,8 +102,10 @@ pub(crate) struct ThreadShares<A> {
 pub(crate) struct EndedShareLives<A> {
     /// Those that may be shown.
     pub(crate) rows: Ranking<(ThreadId, ShareThreadRow<A>)>,
-    /// All of them, by machine and process.
+    /// All of them, by machine and process; only threads with chosen numbers have amounts there.
     pub(crate) processes: HashMap<(u16, ThreadOwner), ShareProcess<A>>,
+    /// The doubtful amounts of the other threads, which may belong to chosen ones.
+    doubt_elsewhere: A,
 }
 
 /// The owner of threads.
@@ -447,6 +449,7 @@ impl<A: Amount> ThreadShares<A> {
 impl<A: Amount> ShareTotals<A> {
     pub(crate) fn new(threads: EndedShareLives<A>, idle: AmountShare<A>, unknown: A) -> Self {
         let mut doubt = unknown;
+        doubt.add(&threads.doubt_elsewhere);
         threads.processes.values().map(|process| process.share).chain([idle]).for_each(|share| doubt.add(&share.doubt));
         Self { threads, idle, unknown, doubt }
     }
@@ -513,7 +516,7 @@ impl<A: Amount> LifeFacts for ShareThreadRow<A> {
 
 impl<A: Amount> EndedShareLives<A> {
     pub(crate) fn new(wishes: &Wishes) -> Self {
-        Self { rows: Ranking::new(wishes.top), processes: HashMap::default() }
+        Self { rows: Ranking::new(wishes.top), processes: HashMap::default(), doubt_elsewhere: A::default() }
     }
 
     /// Takes a life that is over.
@@ -522,9 +525,13 @@ impl<A: Amount> EndedShareLives<A> {
         if has_done || is_first {
             let owner = row.pid.map_or(ThreadOwner::Unknown(row.comm), ThreadOwner::Process);
             let name = (!row.comm.is_empty()).then_some((id.since, row.comm));
+            let counts = has_done && wishes.wants_tid(id.key.tid);
+            if !counts {
+                self.doubt_elsewhere.add(&row.share.doubt);
+            }
             let process = ShareProcess {
-                threads: u64::from(has_done),
-                share: row.share,
+                threads: u64::from(counts),
+                share: if counts { row.share } else { AmountShare::default() },
                 name: name.filter(|_| is_first),
                 lowest: name.map(|(since, comm)| (Reverse(id.key.tid), since, comm)),
             };
@@ -541,6 +548,7 @@ impl<A: Amount> EndedShareLives<A> {
         for (key, process) in right.processes {
             self.processes.entry(key).or_default().join(&process);
         }
+        self.doubt_elsewhere.add(&right.doubt_elsewhere);
     }
 }
 

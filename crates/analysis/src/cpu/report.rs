@@ -18,6 +18,8 @@ struct CpuRow {
     cpu: u32,
     begin: i64,
     end: i64,
+    /// Neither its packets nor its switches say when it begins and ends.
+    is_timeless: bool,
     busy_ns: u64,
     idle_ns: u64,
     unknown_ns: u64,
@@ -39,14 +41,20 @@ struct CpuTotals {
     all_holes_ns: u64,
     /// Events that are lost, if that is known.
     lost: Option<u64>,
+    /// The same of all CPUs, also of those that are not wanted.
+    lost_anywhere: Option<u64>,
+    /// From the first begin to the last end of all CPUs; where packets have no times, of their switches.
+    span_ns: Option<(i64, i64)>,
 }
 
 impl CpuRow {
-    fn new(cpu: u32, (begin, end): (i64, i64), holes: &Windows, lost: Option<u64>) -> Self {
+    fn new(cpu: u32, span: Option<(i64, i64)>, holes: &Windows, lost: Option<u64>) -> Self {
+        let (begin, end) = span.unwrap_or((0, 0));
         Self {
             cpu,
             begin,
             end,
+            is_timeless: span.is_none(),
             busy_ns: 0,
             idle_ns: 0,
             unknown_ns: 0,
@@ -74,8 +82,7 @@ impl Cpu {
         tables.extend(wants("thread").then(|| self.per_thread(&whole)));
         tables.extend(wants("process").then(|| self.per_process(&whole)));
         tables.push(self.course(&whole));
-        let span_ns = crate::setup::span_ns(&self.lanes);
-        tables.iter_mut().for_each(|table| table.span_ns = span_ns);
+        tables.iter_mut().for_each(|table| table.span_ns = whole.span_ns);
         Answer { tables }
     }
 
@@ -111,8 +118,8 @@ impl Cpu {
         for (lane, known) in state.cpus.iter().enumerate() {
             let facts = &self.lanes[lane];
             if known.is_empty() {
-                let span = facts.span_ns.unwrap_or((0, 0));
-                let mut row = CpuRow::new(facts.cpu.unwrap_or(lane as u32), span, &facts.holes, facts.lost);
+                let mut row = CpuRow::new(facts.cpu.unwrap_or(lane as u32), facts.span_ns, &facts.holes, facts.lost);
+                let span = (row.begin, row.end);
                 row.unknown_ns = span.0.abs_diff(span.1);
                 row.holes.add(span.0, span.1);
                 cpus.push(row);
@@ -123,13 +130,17 @@ impl Cpu {
         }
         let mut over = state.over.clone();
         threads.into_iter().for_each(|(id, row)| over.take(&self.wishes, id, row));
+        let lost_anywhere = sum_of_lost(&cpus);
+        let span_ns = crate::setup::span_ns(&self.lanes).or_else(|| span_of(&cpus));
+        cpus.retain(|cpu| self.wishes.wants_cpu(Some(cpu.cpu)));
         let mut union = Windows::default();
         for cpu in &cpus {
             cpu.holes.inside(cpu.begin, cpu.end).for_each(|(begin, end)| union.add(begin, end));
         }
-        let lost = cpus.iter().try_fold(0_u64, |sum, cpu| Some(sum.saturating_add(cpu.lost?)));
+        let lost = sum_of_lost(&cpus);
         let all_holes_ns = cpus.iter().map(CpuRow::holes_ns).sum();
-        CpuTotals { cpus, threads: over, holes_ns: union.cover(i64::MIN, i64::MAX), all_holes_ns, lost }
+        let holes_ns = union.cover(i64::MIN, i64::MAX);
+        CpuTotals { cpus, threads: over, holes_ns, all_holes_ns, lost, lost_anywhere, span_ns }
     }
 
     /// Adds the migrations from runs before the first switches: their threads are known only at the
@@ -161,8 +172,8 @@ impl Cpu {
         let facts = &self.lanes[lane];
         let mut sums = cpu.sums.clone();
         let switches = cpu.head.map(|head| head.time).zip(cpu.tail.map(|tail| tail.0));
-        let span = facts.span_ns.or(switches).unwrap_or((0, 0));
-        let mut row = CpuRow::new(number, span, &facts.holes, facts.lost);
+        let mut row = CpuRow::new(number, facts.span_ns.or(switches), &facts.holes, facts.lost);
+        let span = (row.begin, row.end);
         row.holes.extend(&cpu.odd);
         let mut edge = |tid: i32, begin: i64, end: i64| -> Option<(ThreadKey, ThreadRun)> {
             let end = end.max(begin);
@@ -177,12 +188,13 @@ impl Cpu {
         };
         let head = cpu.head.and_then(|head| edge(head.prev, span.0.min(head.time), head.time));
         let tail = cpu.tail.and_then(|(since, tid)| edge(tid, since, span.1));
-        if let Some((key, run)) = head {
+        let is_wanted = self.wishes.wants_cpu(Some(number));
+        if let Some((key, run)) = head.filter(|_| is_wanted) {
             let thread = threads.entry(head_thread(state, key.host, key.tid)).or_default();
             thread.runs += 1;
             thread.add(run);
         }
-        if let Some((key, run)) = tail {
+        if let Some((key, run)) = tail.filter(|_| is_wanted) {
             let since = state.running[lane]
                 .iter()
                 .find(|running| running.cpu == number)
@@ -208,10 +220,10 @@ impl Cpu {
             Column::new("unknown", "Unknown", CellClass::Duration).rest(),
             Column::of("switches", "Switches", "switches"),
         ];
-        let mut table = Table::new("per-cpu", "CPUs", columns);
+        let mut table = Table::new("per-cpu", format!("CPUs{}", self.of_all_threads()), columns);
         table.plot = Some(Plot::Bars { value: 4 });
-        let wanted = |cpu: &&CpuRow| self.wishes.cpus.is_empty() || self.wishes.cpus.contains(&cpu.cpu);
-        for cpu in whole.cpus.iter().filter(wanted) {
+        for cpu in &whole.cpus {
+            let time = |time: i64| if cpu.is_timeless { Cell::Unknown } else { Cell::Timestamp(time) };
             let span = cpu.begin.abs_diff(cpu.end);
             let holes = cpu.holes_ns();
             let busy = if cpu.unknown_ns > 0 {
@@ -228,8 +240,8 @@ impl Cpu {
             };
             table.rows.push(vec![
                 Cell::Cpu(cpu.cpu),
-                Cell::Timestamp(cpu.begin),
-                Cell::Timestamp(cpu.end),
+                time(cpu.begin),
+                time(cpu.end),
                 Cell::Duration(busy),
                 Cell::Ratio(share(busy, span)),
                 Cell::Duration(idle),
@@ -253,7 +265,7 @@ impl Cpu {
         ];
         let mut table = Table::new("per-thread", "Threads", columns);
         table.plot = Some(Plot::Bars { value: 3 });
-        let span = self.span();
+        let span = whole.length_ns();
         let rows = whole.threads.rows.sorted();
         table.omitted = whole.threads.rows.count() - rows.len() as u64;
         for (_, (id, row)) in rows {
@@ -266,7 +278,10 @@ impl Cpu {
                 // A thread runs on one CPU at a time, a process on several.
                 Cell::Ratio(share(Bounded { high: run.high.min(span), ..run }, span)),
                 Cell::Count(at_least(u64::from(row.runs), whole.lost)),
-                Cell::Count(at_least(u64::from(row.migrations), whole.lost.map(|lost| lost.saturating_mul(2)))),
+                Cell::Count(at_least(
+                    u64::from(row.migrations),
+                    whole.lost_anywhere.map(|lost| lost.saturating_mul(2)),
+                )),
                 Cell::Count(at_least(u64::from(row.preemptions), whole.lost)),
                 row.prio.get().map_or(Cell::Empty, |prio| Cell::Integer(i64::from(prio))),
             ]);
@@ -289,7 +304,7 @@ impl Cpu {
         rows.retain(|(_, process)| process.threads > 0 && self.wishes.wants_name(process.name().as_deref()));
         rows.sort_by(|one, other| other.1.run_ns.cmp(&one.1.run_ns).then(one.0.cmp(&other.0)));
         table.omitted = leave(&mut rows, self.wishes.top);
-        let span = self.span();
+        let span = whole.length_ns();
         for ((_, pid), process) in rows {
             let low = process.run_ns - process.doubt_ns;
             // Where the number of CPUs is unknown, each thread may have run all the time.
@@ -314,9 +329,12 @@ impl Cpu {
     fn course(&self, whole: &CpuTotals) -> Table {
         let columns =
             vec![Column::new("time", "Time", CellClass::TimeRange), Column::new("busy", "Busy", CellClass::Ratio)];
-        let mut table = Table::new("course", "Busy over time, all CPUs", columns);
+        let cpus = if self.wishes.cpus.is_empty() { "all CPUs" } else { "chosen CPUs" };
+        let mut table = Table::new("course", format!("Busy over time, {cpus}{}", self.of_all_threads()), columns);
         table.plot = Some(Plot::Course { time: 0, series: None, value: 1 });
-        let Some((_, end)) = crate::setup::span_ns(&self.lanes) else { return table };
+        let Some((_, end)) = crate::setup::span_ns(&self.lanes).filter(|_| !whole.cpus.is_empty()) else {
+            return table;
+        };
         for bin in 0..self.bins.count {
             let from = self.bins.begin.saturating_add_unsigned(bin as u64 * self.bins.width);
             let to = from.saturating_add_unsigned(self.bins.width).min(end);
@@ -332,15 +350,33 @@ impl Cpu {
         table
     }
 
+    /// Behind the titles of numbers that are those of all threads where only some were chosen.
+    fn of_all_threads(&self) -> &'static str {
+        if self.wishes.tids.is_empty() && self.wishes.comms.is_empty() { "" } else { ", all threads" }
+    }
+
     /// Whether events of several CPUs cannot be told apart.
     fn mixes_cpus(&self) -> bool {
         self.lanes.iter().any(|lane| lane.mixes_cpus)
     }
+}
 
+impl CpuTotals {
     /// Nanoseconds of the trace.
-    fn span(&self) -> u64 {
-        crate::setup::span_ns(&self.lanes).map_or(0, |(begin, end)| begin.abs_diff(end))
+    fn length_ns(&self) -> u64 {
+        self.span_ns.map_or(0, |(begin, end)| begin.abs_diff(end))
     }
+}
+
+/// From the first begin to the last end of CPUs of which these are known.
+fn span_of(cpus: &[CpuRow]) -> Option<(i64, i64)> {
+    let known = || cpus.iter().filter(|cpu| cpu.begin < cpu.end);
+    Some((known().map(|cpu| cpu.begin).min()?, known().map(|cpu| cpu.end).max()?))
+}
+
+/// Lost events of CPUs; `None`: that is unknown of one of them.
+fn sum_of_lost(cpus: &[CpuRow]) -> Option<u64> {
+    cpus.iter().try_fold(0_u64, |sum, cpu| Some(sum.saturating_add(cpu.lost?)))
 }
 
 /// The life of a thread that ran when the trace began.

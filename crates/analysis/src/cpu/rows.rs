@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
+use super::sums::ThreadRun;
 use crate::ranking::Ranking;
 use crate::threads::{LifeFacts, ThreadId, ThreadKey};
 use crate::{Comm, Wishes};
@@ -75,15 +76,24 @@ pub struct CpuThreadRow {
 const _: () = assert!(size_of::<CpuThreadRow>() <= 72, "switches wait for these");
 
 impl CpuThreadRow {
-    /// It begins to run on a CPU.
+    /// It begins to run on a CPU, where runs are wanted or not.
     #[inline]
-    pub(super) fn begins_on(&mut self, cpu: u32) {
+    pub(super) fn begins_on(&mut self, cpu: u32, is_wanted: bool) {
         let cpu = Small::of_cpu(cpu);
-        self.runs += 1;
+        self.runs += u32::from(is_wanted);
         self.running_on += 1;
         self.migrations += u32::from(self.last_cpu.differs(cpu));
         self.first_cpu = self.first_cpu.or(cpu);
         self.last_cpu = cpu;
+    }
+
+    /// A CPU stops running it; `run`: how long it ran, if that is wanted.
+    #[inline]
+    pub(super) fn ends_on(&mut self, run: Option<ThreadRun>) {
+        let run = run.unwrap_or_default();
+        self.run_ns += run.ns;
+        self.doubt_ns += run.doubt_ns;
+        self.running_on -= 1;
     }
 
     /// Forgets the counts, but not its identity, nor where it runs.
@@ -153,7 +163,8 @@ impl EndedCpuLives {
     pub(super) fn take(&mut self, wishes: &Wishes, id: ThreadId, row: CpuThreadRow) {
         let has_run = row.runs > 0 || row.run_ns > 0;
         if has_run || row.pid.get() == Some(id.key.tid) {
-            self.processes.entry((id.key.host, row.pid.get())).or_default().add(id, &row, has_run);
+            let counts = has_run && wishes.wants_tid(id.key.tid);
+            self.processes.entry((id.key.host, row.pid.get())).or_default().add(id, &row, counts);
         }
         if has_run && row.is_wanted(wishes, id) {
             self.rows.push(row.run_ns, || (id, row));
@@ -170,12 +181,17 @@ impl EndedCpuLives {
 }
 
 impl CpuProcess {
-    /// Adds a life, or only its name if it has not run.
-    fn add(&mut self, id: ThreadId, row: &CpuThreadRow, has_run: bool) {
+    /// Adds a life, or only its name if it does not count.
+    fn add(&mut self, id: ThreadId, row: &CpuThreadRow, counts: bool) {
         let is_first = row.pid.get() == Some(id.key.tid) && !row.comm.is_empty();
         let name = is_first.then_some((id.since, row.comm));
-        let (runs, run_ns, doubt_ns) = (u64::from(row.runs), row.run_ns, row.doubt_ns);
-        self.join(&Self { threads: u64::from(has_run), runs, run_ns, doubt_ns, name });
+        self.join(&match counts {
+            true => {
+                let (runs, run_ns, doubt_ns) = (u64::from(row.runs), row.run_ns, row.doubt_ns);
+                Self { threads: 1, runs, run_ns, doubt_ns, name }
+            }
+            false => Self { name, ..Self::default() },
+        });
     }
 
     fn join(&mut self, other: &Self) {

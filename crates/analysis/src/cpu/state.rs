@@ -45,11 +45,9 @@ type Ran = Option<(i32, ThreadRun)>;
 
 impl CpuUsageState {
     /// A CPU stops running a life, which may be over meanwhile.
-    fn ran(&mut self, wishes: &Wishes, id: ThreadId, run: ThreadRun) {
+    fn ran(&mut self, wishes: &Wishes, cpu: u32, id: ThreadId, run: ThreadRun) {
         let Some(row) = self.threads.life(id) else { return };
-        row.run_ns += run.ns;
-        row.doubt_ns += run.doubt_ns;
-        row.running_on -= 1;
+        row.ends_on(wishes.wants_cpu(Some(cpu)).then_some(run));
         self.threads.stopped(id, |id, row| self.over.take(wishes, id, row));
     }
 
@@ -72,7 +70,7 @@ impl CpuUsageState {
             self.leaves(wishes, (slot, began), time, (switch, ran));
         }
         if let Some((tid, run)) = ran.filter(|(tid, _)| *tid != 0 && *tid != switch.prev) {
-            self.ran(wishes, ThreadId { key: key(tid), since: began.since }, run);
+            self.ran(wishes, switch.cpu, ThreadId { key: key(tid), since: began.since }, run);
         }
         let (mut slot, mut since) = (0, time);
         if switch.next != 0 {
@@ -80,7 +78,7 @@ impl CpuUsageState {
             let living = self.threads.living_in(slot, time);
             since = living.since;
             let row = &mut living.row;
-            row.begins_on(switch.cpu);
+            row.begins_on(switch.cpu, wishes.wants_cpu(Some(switch.cpu)));
             row.comm = switch.next_comm.or(row.comm);
             row.prio = switch.next_prio.or(row.prio);
         }
@@ -103,14 +101,13 @@ impl CpuUsageState {
             Some(id) => self.threads.life(id),
             None => Some(&mut living.row),
         };
+        let is_wanted = wishes.wants_cpu(Some(switch.cpu));
         if let Some(row) = row {
-            row.preemptions += u32::from(switch.is_preempted);
+            row.preemptions += u32::from(switch.is_preempted && is_wanted);
             row.pid = switch.prev_pid.or(row.pid);
             row.comm = switch.prev_comm.or(row.comm);
             if let Some((_, run)) = ran.filter(|(tid, _)| *tid == switch.prev) {
-                row.run_ns += run.ns;
-                row.doubt_ns += run.doubt_ns;
-                row.running_on -= 1;
+                row.ends_on(is_wanted.then_some(run));
             }
         }
         let over = |id, row| self.over.take(wishes, id, row);
@@ -178,7 +175,7 @@ impl Cpu {
         if let Some((tid, run)) = across.filter(|across| across.0 != 0) {
             let at = place(&mut left.running[lane], number);
             let since = left.running[lane][at].since;
-            left.ran(&self.wishes, ThreadId { key: ThreadKey { host: facts.host, tid }, since }, run);
+            left.ran(&self.wishes, number, ThreadId { key: ThreadKey { host: facts.host, tid }, since }, run);
         }
     }
 }

@@ -7,8 +7,12 @@ use crate::testing::{Random, Script, text};
 use crate::{Analysis, Wishes};
 
 fn check(script: &str, by: &[&str], expect: &Expect) {
+    check_with(script, Wishes { by: by.iter().map(|&by| by.to_owned()).collect(), ..Wishes::default() }, expect);
+}
+
+fn check_with(script: &str, wishes: Wishes, expect: &Expect) {
     let script = Script::parse(script);
-    let wishes = Wishes { by: by.iter().map(|&by| by.to_owned()).collect(), bins: 2, ..Wishes::default() };
+    let wishes = Wishes { bins: 2, ..wishes };
     let cpu = Cpu::new(&script.setup(&wishes));
     expect.assert_eq(&text(&cpu.finish(&script.state(&cpu)).unwrap()));
     script.check_cuts(&cpu, 200);
@@ -38,6 +42,114 @@ fn runs_reach_to_the_edges_of_the_trace() {
               time=0..500 busy=0.556
               time=500..1000 busy=0.556
         "#]],
+    );
+}
+
+const TWO_CPUS: &str = "lane cpu=0 span=0..1000 hole=0..40 lost=2
+     lane cpu=1 span=0..1000
+     10 0 thread_fork child_tid=7 child_pid=7 child_comm=make
+     20 0 thread_fork child_tid=8 child_pid=7 child_comm=cc
+     100 0 thread_switch prev_tid=7 prev_comm=make prev_state=0 next_tid=0
+     150 1 thread_switch prev_tid=0 next_tid=7 next_comm=make
+     300 0 thread_switch prev_tid=0 next_tid=8 next_comm=cc
+     400 1 thread_switch prev_tid=7 prev_comm=make prev_state=1 next_tid=0";
+
+/// Every table is about the chosen CPUs: a thread that ran elsewhere has no row, and losses elsewhere do not matter.
+#[test]
+fn a_chosen_cpu_is_that_of_all_tables() {
+    check_with(
+        TWO_CPUS,
+        Wishes { cpus: vec![1], ..Wishes::default() },
+        &expect![[r#"
+            per-cpu
+              cpu=1 begin=0 end=1000 busy=250 share=0.250 idle=750 unknown=0 switches=2
+            per-thread
+              thread=`make pid 7 tid 7` incarnation=0 run_time=250 share=0.250 runs=1 migrations=0[0,4] preemptions=0
+            per-process
+              process=`make pid 7` threads=1 run_time=250 share=0.250 runs=1
+            course
+              time=0..500 busy=0.500
+              time=500..1000 busy=0.000
+        "#]],
+    );
+    check_with(
+        TWO_CPUS,
+        Wishes { cpus: vec![99], ..Wishes::default() },
+        &expect![[r#"
+        per-cpu
+        per-thread
+        per-process
+        course
+    "#]],
+    );
+}
+
+/// Packets do not say when they begin and end: the time of the trace is that of its switches.
+#[test]
+fn shares_without_times_of_packets() {
+    check(
+        "lane cpu=0
+         lane cpu=1
+         100 0 thread_switch prev_tid=0 next_tid=7 next_comm=a
+         150 1 thread_switch prev_tid=0 next_tid=8 next_comm=b
+         200 0 thread_switch prev_tid=7 prev_comm=a prev_state=1 next_tid=0
+         300 1 thread_switch prev_tid=8 prev_comm=b prev_state=1 next_tid=0",
+        &["thread"],
+        &expect![[r#"
+            per-thread
+              thread=`b pid ? tid 8` incarnation=0 run_time=150 share=0.750 runs=1 migrations=0 preemptions=0
+              thread=`a pid ? tid 7` incarnation=0 run_time=100 share=0.500 runs=1 migrations=0 preemptions=0
+            course
+        "#]],
+    );
+}
+
+/// Nothing says when the CPU begins and ends.
+#[test]
+fn a_cpu_without_any_time() {
+    check(
+        "lane cpu=3\n 5 0 thread_fork child_tid=3",
+        &["cpu"],
+        &expect![[r#"
+            per-cpu
+              cpu=3 begin=? end=? busy=0 share=0.000 idle=0 unknown=0 switches=0
+            course
+        "#]],
+    );
+}
+
+/// A process has the numbers of its chosen threads.
+#[test]
+fn chosen_threads_are_those_of_processes() {
+    check_with(
+        TWO_CPUS,
+        Wishes { tids: vec![8], ..Wishes::default() },
+        &expect![[r#"
+        per-cpu
+          cpu=0 begin=0 end=1000 busy=800[700,800] share=0.800[0.700,0.800] idle=200[200,300] unknown=0 switches=2[2,4]
+          cpu=1 begin=0 end=1000 busy=250 share=0.250 idle=750 unknown=0 switches=2
+        per-thread
+          thread=`cc pid 7 tid 8` incarnation=0 run_time=700[700,800] share=0.700[0.700,0.800] runs=1[1,3] migrations=0[0,4] preemptions=0[0,2]
+        per-process
+          process=`make pid 7` threads=1 run_time=700[700,800] share=0.700[0.700,0.800] runs=1[1,3]
+        course
+          time=0..500 busy=0.550
+          time=500..1000 busy=0.500
+    "#]],
+    );
+    check_with(
+        TWO_CPUS,
+        Wishes { tids: vec![99], ..Wishes::default() },
+        &expect![[r#"
+        per-cpu
+          cpu=0 begin=0 end=1000 busy=800[700,800] share=0.800[0.700,0.800] idle=200[200,300] unknown=0 switches=2[2,4]
+          cpu=1 begin=0 end=1000 busy=250 share=0.250 idle=750 unknown=0 switches=2
+        per-thread
+        per-process
+        course
+          time=0..500 busy=0.550
+          time=500..1000 busy=0.500
+    "#]],
     );
 }
 
@@ -176,6 +288,9 @@ fn cuts_change_nothing() {
         }
         let script = Script::parse(&script);
         let wishes = Wishes::default();
+        let cpu = Cpu::new(&script.setup(&wishes));
+        script.check_cuts(&cpu, 20);
+        let wishes = Wishes { cpus: vec![0], tids: vec![1, 2, 3, 4], ..Wishes::default() };
         let cpu = Cpu::new(&script.setup(&wishes));
         script.check_cuts(&cpu, 20);
     }

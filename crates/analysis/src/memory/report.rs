@@ -132,7 +132,7 @@ impl MemoryAnalysis {
             cells.extend(whole.cells(&process.share));
             table.rows.push(cells);
         }
-        if !whole.shares.idle.all.is_empty() && self.wishes.comms.is_empty() {
+        if !whole.shares.idle.all.is_empty() && self.wishes.wants_thread(0, || None) {
             let mut cells = vec![idle(None), count(0)];
             cells.extend(whole.cells(&whole.shares.idle));
             table.rows.push(cells);

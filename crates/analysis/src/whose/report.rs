@@ -87,6 +87,10 @@ impl WhoseAnalysis {
         let mut of_processes = 0;
         for (&(host, pid), said) in state.processes.iter().filter(|(_, said)| !said.events.is_empty()) {
             of_processes += said.events.0;
+            // None of them is an event of a chosen thread, as far as it says.
+            if !self.wishes.tids.is_empty() {
+                continue;
+            }
             let process = ShareProcess::of_no_thread(said.events, said.comm.1);
             threads.processes.entry((host, ThreadOwner::Process(pid))).or_default().join(&process);
         }
@@ -139,7 +143,7 @@ impl WhoseAnalysis {
             let cell = Cell::Process { name: process.name(), pid: Some(pid.into()), tid: None };
             table.rows.push(vec![cell, number(process.threads), whole.cell(&process.share)]);
         }
-        if !whole.shares.idle.all.is_empty() && self.wishes.comms.is_empty() {
+        if !whole.shares.idle.all.is_empty() && self.wishes.wants_thread(0, || None) {
             table.rows.push(vec![idle(None), number(0), whole.cell(&whole.shares.idle)]);
         }
         let (threads, unknown) = whole.shares.of_no_process();
@@ -180,7 +184,7 @@ impl WhoseAnalysis {
         for (name, application) in rows {
             push(name.map_or(Cell::Unknown, Cell::Text), &application, whole.cell(&application.share));
         }
-        if !whole.shares.idle.all.is_empty() && self.wishes.comms.is_empty() {
+        if !whole.shares.idle.all.is_empty() && self.wishes.wants_thread(0, || None) {
             push(Cell::Text("idle".to_owned()), &Application::default(), whole.cell(&whole.shares.idle));
         }
         if !unknown.share.all.is_empty() {
@@ -189,9 +193,14 @@ impl WhoseAnalysis {
         table
     }
 
+    /// Behind the titles of numbers that are those of all threads where only some were chosen.
+    fn of_all_threads(&self) -> &'static str {
+        if self.wishes.tids.is_empty() && self.wishes.comms.is_empty() { "" } else { ", all threads" }
+    }
+
     fn per_cpu(&self, state: &WhoseState) -> Table {
         let columns = vec![Column::new("cpu", "CPU", CellClass::Cpu), Column::of("count", "Count", "events")];
-        let mut table = Table::new("per-cpu", "CPUs", columns);
+        let mut table = Table::new("per-cpu", format!("CPUs{}", self.of_all_threads()), columns);
         table.plot = Some(Plot::Bars { value: 1 });
         let mut cpus: BTreeMap<(u32, u16), (EventTally, Vec<&LaneFacts>)> = BTreeMap::new();
         for (facts, known) in self.lanes.iter().zip(&state.shares.cpus) {
@@ -215,7 +224,7 @@ impl WhoseAnalysis {
             Column::of("unknown", "Of unknown threads", "events").rest(),
             Column::of("lost", "Lost", "events"),
         ];
-        let mut table = Table::new("total", "All events", columns);
+        let mut table = Table::new("total", format!("All events{}", self.of_all_threads()), columns);
         let count = state.shares.cpus.iter().flatten().map(|(_, cpu)| cpu.sums.0).sum();
         let count = Cell::Count(at_least(count, whole.lost));
         let unknown = number(whole.of_no_thread());

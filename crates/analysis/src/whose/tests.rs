@@ -240,6 +240,24 @@ fn some_cpus_and_some_threads() {
           count=2 idle=0 unknown=0 lost=0
     "#]],
     );
+    let wishes = Wishes { tids: vec![8], ..Wishes::default() };
+    check_with(
+        script,
+        &wishes,
+        &expect![[r#"
+        per-thread
+          thread=`cc pid ? tid 8` incarnation=0 count=1
+        per-process
+          process=? threads=1 count=1
+        per-application
+          application=`cc` processes=0 threads=1 count=1
+        per-cpu
+          cpu=0 count=2
+          cpu=1 count=2
+        total
+          count=4 idle=0 unknown=0 lost=0
+    "#]],
+    );
     let wishes = Wishes { comms: vec!["m*".to_owned()], top: Some(1), ..Wishes::default() };
     check_with(
         script,
@@ -266,6 +284,8 @@ fn nonsense_is_cut_anywhere() {
     for seed in 0..60 {
         let script = Script::parse(&nonsense(&mut Random(seed)));
         let wishes = Wishes::default();
+        script.check_cuts(&WhoseAnalysis::new(&script.setup(&wishes)), 10);
+        let wishes = Wishes { tids: vec![0, 2, 4], ..Wishes::default() };
         script.check_cuts(&WhoseAnalysis::new(&script.setup(&wishes)), 10);
     }
 }
