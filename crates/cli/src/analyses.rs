@@ -13,7 +13,7 @@ use kymo_session::{
 };
 
 use crate::CommandOutcome;
-use crate::answer::{AnswerView, Manner, show};
+use crate::answer::{AnswerView, InstantFormat, Manner, show};
 use crate::arguments::{AnalysisArguments, Command, PairsArguments, PeriodsArguments, SpanArguments};
 use crate::progress::watched;
 use crate::select::understood;
@@ -78,11 +78,42 @@ pub(crate) fn asked(
     }
     let zone = if span.clock_gmt { Zone::Utc } else { Zone::Local };
     let between = span.between.nanos(session, zone)?;
+    let times = InstantFormat::new(session.times_are_unix(), zone, span.clock_seconds);
+    within_trace(session, between, &times)?;
     let (selection, mut warnings) = understood(session, &[], wanted.filter.as_deref(), zone)?;
     for sentence in session.unmatched_events(&analysis.kind) {
         warnings += &format!("warning: {sentence}\n");
     }
+    warnings += without_clock(session);
     Ok((wanted.options(selection, between, top), warnings))
+}
+
+/// Stops where the requested time has nothing of the trace: a time was mistyped, or is in another zone.
+fn within_trace(
+    session: &Session,
+    (begin_ns, end_ns): (Option<i64>, Option<i64>),
+    times: &InstantFormat,
+) -> Result<(), StopReason> {
+    let Some((first_ns, last_ns)) = session.packets_span_ns() else { return Ok(()) };
+    let wrong = match (begin_ns, end_ns) {
+        (Some(begin), _) if begin > last_ns => "--begin is after the end of the trace",
+        (_, Some(end)) if end < first_ns => "--end is before the begin of the trace",
+        _ => return Ok(()),
+    };
+    let times = times.within(None);
+    let (first, last) = (times.zoned(first_ns), times.zoned(last_ns));
+    Err(StopReason::Usage(format!("{wrong}, which is from {first} to {last}")))
+}
+
+/// A line about data streams whose events have no times.
+fn without_clock(session: &Session) -> &'static str {
+    match session.streams_without_clock() {
+        (0, _) => "",
+        (without, all) if without == all => {
+            "warning: these traces have no clock: all times are unknown, and durations mean nothing\n"
+        }
+        _ => "warning: some data streams have no clock: the times of their events are unknown\n",
+    }
 }
 
 /// Asks an analysis and shows its answer.

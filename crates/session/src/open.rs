@@ -289,6 +289,26 @@ impl Session {
         patterns.iter().map(String::as_str).filter(is_unmatched).collect()
     }
 
+    /// From when to when the packets of all data streams are; `None` if some do not say, or there are none.
+    #[must_use]
+    pub fn packets_span_ns(&self) -> Option<(i64, i64)> {
+        let mut span: Option<(i64, i64)> = None;
+        for (_, stream) in self.streams() {
+            let (Some(first), Some(last)) = (stream.packets.first(), stream.packets.last()) else { continue };
+            let clock = stream.clock?;
+            let (begin, end) = (clock.nanos(first.begin_cycles?)?, clock.nanos(last.end_cycles?)?);
+            span = Some(span.map_or((begin, end), |known| (known.0.min(begin), known.1.max(end))));
+        }
+        span
+    }
+
+    /// How many data streams have no clock, so that their events have no times, and how many there are.
+    #[must_use]
+    pub fn streams_without_clock(&self) -> (usize, usize) {
+        let streams = self.streams();
+        (streams.iter().filter(|(_, stream)| stream.clock.is_none()).count(), streams.len())
+    }
+
     /// Names of event record classes that are like this one, the nearest first.
     #[must_use]
     pub fn class_names_like(&self, name: &str) -> Vec<String> {

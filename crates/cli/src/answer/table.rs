@@ -19,7 +19,7 @@ use kymo_session::{Cell, Plot, Table};
 use crate::answer::fit::{self, LeftOut};
 use crate::answer::place::{BAR_MIN, ColumnPlace, is_nothing, total};
 use crate::answer::screen::{Screen, ScreenTone, columns};
-use crate::answer::words::{CellFormatter, CellText, escaped};
+use crate::answer::words::{CellFormatter, CellText, escaped, is_unknown};
 use crate::answer::{is_empty, numeric};
 use crate::show::{counted, duration};
 
@@ -108,7 +108,10 @@ pub(crate) fn span_word((begin, end): (i64, i64), words: &CellFormatter) -> Stri
     let (from, to) = (words.times.zoned(begin), words.times.zoned(end));
     let length = duration(i128::from(end) - i128::from(begin));
     match begin == end {
+        true if is_unknown(begin) => "times are unknown".to_owned(),
         true => format!("{day}{from}"),
+        // It would be the length of all times that there can be.
+        false if is_unknown(begin) || is_unknown(end) => format!("{day}{from} to {to}"),
         false => format!("{day}{from} to {to} ({length})"),
     }
 }

@@ -102,6 +102,9 @@ impl InstantFormat {
 
     /// `12:18:50.430000001`, `2016-03-04 12:18:50.430000001` or `-0.000000001 s`.
     pub(crate) fn word(&self, nanos: i64) -> String {
+        if is_unknown(nanos) {
+            return UNKNOWN.to_owned();
+        }
         let zoned = || {
             let zone = self.zone.clone()?;
             Some(Timestamp::from_nanosecond(i128::from(nanos)).ok()?.to_zoned(zone))
@@ -113,6 +116,9 @@ impl InstantFormat {
     /// The same with the offset from UTC: `12:46:22.794565804-05:00`. On a machine in UTC, times in UTC need none.
     pub(crate) fn zoned(&self, nanos: i64) -> String {
         let offset = || {
+            if is_unknown(nanos) {
+                return None;
+            }
             let at = Timestamp::from_nanosecond(i128::from(nanos)).ok()?;
             let offset = self.zone.as_ref()?.to_offset(at);
             let is_obvious =
@@ -127,6 +133,11 @@ impl InstantFormat {
         let zone = self.zone.clone().filter(|_| !self.dated)?;
         Some(Timestamp::from_nanosecond(i128::from(nanos)).ok()?.to_zoned(zone).date().to_string())
     }
+}
+
+/// Whether it stands for no time: events without a clock are before all others, and times beyond 64 bits at their end.
+pub(crate) fn is_unknown(nanos: i64) -> bool {
+    matches!(nanos, i64::MIN | i64::MAX)
 }
 
 /// `2016-03-04T17:46:22.794565804Z` or `2016-03-04T12:46:22.794565804-05:00`, which `--begin` takes; `None`: its year is

@@ -173,3 +173,39 @@ fn spans_name_the_zone() {
     let from = "2026-11-21 00:02:52.253260578 to 00:02:52.324470096";
     assert!(title(&["threads"], "UTC").contains(from), "{}", title(&["threads"], "UTC"));
 }
+
+/// A time that the trace does not reach is mistyped, and not the answer that nothing happened.
+#[test]
+fn times_outside_of_the_trace_are_refused() {
+    let message = |option: &str, time: &str| {
+        let (out, errors, status) = run(&["threads", option, time, "--csv", "DEMO"], "UTC");
+        assert_eq!((out.as_str(), status), ("", 2), "{errors}");
+        errors.lines().next().unwrap_or_default().to_owned()
+    };
+    let span = "which is from 2026-11-21 00:02:52.253260578 to 2026-11-21 00:02:52.324470096";
+    assert_eq!(message("--begin", "00:03"), format!("error: --begin is after the end of the trace, {span}"));
+    assert_eq!(message("--end", "00:02"), format!("error: --end is before the begin of the trace, {span}"));
+    // Each end of the trace is within.
+    for (option, time) in [("--begin", "00:02:52.324470096"), ("--end", "00:02:52.253260578")] {
+        assert_eq!(run(&["threads", option, time, "--csv", "DEMO"], "UTC").2, 0, "{time}");
+    }
+}
+
+/// Nothing of a trace without a clock has a time: a warning says so, and no number of 64 bits is shown for it.
+#[test]
+fn a_trace_without_a_clock_has_no_times() {
+    let folder = tempfile::tempdir().expect("there is a folder for temporary files");
+    let metadata = "/* CTF 1.8 */
+        typealias integer { size = 32; align = 8; signed = true; } := i32;
+        trace { major = 1; minor = 8; byte_order = le; };
+        event { name = \"sched_switch\"; fields := struct { i32 prev_tid; i32 next_tid; }; };";
+    std::fs::write(folder.path().join("metadata"), metadata).expect("temporary files may be written");
+    let words: Vec<u8> = [0_i32, 7, 7, 8, 8, 0].into_iter().flat_map(i32::to_le_bytes).collect();
+    std::fs::write(folder.path().join("stream"), words).expect("temporary files may be written");
+    for name in ["cpu", "gaps", "rates", "threads"] {
+        let done = program::kymo().arg(name).arg(folder.path()).env("LC_ALL", "C.UTF-8").output().expect("it starts");
+        let (out, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        assert!(errors.contains("warning: these traces have no clock"), "{name}: {errors}");
+        assert!(!out.contains("9223372036"), "{name}: {out}");
+    }
+}
