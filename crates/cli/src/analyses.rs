@@ -136,6 +136,7 @@ fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) ->
                 // Words that select tables select them all.
                 main_tables: if options.wishes.by.is_empty() { analysis.main_tables } else { &[] },
                 rows: options.wishes.top,
+                top: arguments.wanted.top.and_then(|top| top.0),
             };
             show(session, &analysis.kind.tables(), &answer, &report, &view, manner)
         }

@@ -27,6 +27,7 @@ pub(crate) fn run(session: &Session, arguments: &StateArguments) -> Result<Comma
                 nothing: "Nothing was found. Looked for: CPUs and threads, within the chosen options.".to_owned(),
                 main_tables: &[],
                 rows: question.options.wishes.top,
+                top: arguments.top.and_then(|top| top.0),
             };
             show(session, &tables, &found.answer, &found.report, &view, manner(arguments))
         }

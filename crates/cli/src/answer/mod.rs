@@ -26,7 +26,7 @@ pub(crate) mod words;
 
 use std::io::{self, BufWriter, Write};
 
-use kymo_session::{Answer, Cell, Report, Session, Table, Zone, json};
+use kymo_session::{Answer, Cell, Plot, Report, Session, Table, Zone, json};
 
 use crate::CommandOutcome;
 use crate::arguments::FaceArguments;
@@ -69,6 +69,10 @@ pub(crate) fn show(
 ) -> Result<CommandOutcome, StopReason> {
     let face = manner.face;
     let chosen = chosen(answer, &face.table, face.csv).map_err(StopReason::Usage)?;
+    // Objects are those of the HTTP API, where a number of rows is that of ranked rows alone.
+    let top = view.top.filter(|_| !face.json && !face.lami);
+    let cut: Vec<Table> = top.iter().flat_map(|_| &chosen).map(|table| shortened(table, top)).collect();
+    let chosen = if top.is_some() { cut.iter().collect() } else { chosen };
     let mut out = BufWriter::new(io::stdout().lock());
     if face.csv {
         csv::write(&chosen, &mut out)?;
@@ -97,6 +101,20 @@ fn chosen<'a>(answer: &'a Answer, classes: &[String], one: bool) -> Result<Vec<&
         return Err(format!("there is no table `{class}`; there are: {names}"));
     }
     Ok(all().filter(|table| classes.iter().any(|class| class == "all" || class == table.class)).collect())
+}
+
+/// The table with so many rows at most, as a terminal shows it. Courses and distributions stay whole, and rows of
+/// periods, of which each has so many.
+fn shortened(table: &Table, top: Option<usize>) -> Table {
+    let is_ranked = matches!(table.plot, Some(Plot::Bars { .. }));
+    let is_of_periods = table.columns.first().is_some_and(|column| column.name == "period");
+    if !is_ranked || is_of_periods {
+        return table.clone();
+    }
+    let chosen = fit::chosen_rows(table, top);
+    let omitted = table.omitted + (table.rows.len() - chosen.len()) as u64;
+    let rows = chosen.into_iter().map(|row| table.rows[row].clone()).collect();
+    Table { rows, omitted, ..table.clone() }
 }
 
 /// The tables that a terminal has room for, or all of them one under the other.

@@ -35,6 +35,8 @@ pub(crate) struct AnswerView<'a> {
     pub(crate) main_tables: &'a [&'static str],
     /// Rows of a table at most; `None`: all.
     pub(crate) rows: Option<usize>,
+    /// The same where the arguments say so, also in pipes and CSV.
+    pub(crate) top: Option<usize>,
 }
 
 /// Shows the answer.

@@ -221,7 +221,8 @@ pub(crate) struct WantedArguments {
     /// Group by these words of the analysis; an unknown word lists them
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
-    /// Maximum number of rows of each table; `all` or 0: no limit; default in tables: 10
+    /// Maximum number of rows of each table (of each period), but for courses and distributions; with --json, of ranked tables; `all` or 0: no limit;
+    /// default in tables: 10
     #[arg(long, visible_alias = "limit", value_name = "ROWS")]
     pub(crate) top: Option<Top>,
     /// Only durations of at least this length: `3ms`; a bare number is in microseconds

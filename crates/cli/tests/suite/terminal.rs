@@ -278,3 +278,21 @@ fn the_summary_fits() {
     "#]]
     .assert_eq(&format!("{}\n", classes.join("\n")));
 }
+
+/// A number of rows means the same on a terminal, in a pipe, and as CSV; courses stay whole.
+#[test]
+fn top_means_the_same_everywhere() {
+    let csv = piped("threads --top 1 --csv --table per-cpu examples/traces/demo");
+    assert_eq!(csv.lines().count(), 2, "{csv}");
+    assert!(piped("threads --csv --table per-cpu examples/traces/demo").lines().count() > 2);
+    // An object is the one of the HTTP API.
+    let json: serde_json::Value =
+        serde_json::from_str(&piped("threads --top 1 --json examples/traces/demo")).expect("it is JSON");
+    let cpus = json["tables"].as_array().and_then(|all| all.iter().find(|table| table["class"] == "per-cpu"));
+    let cpus = cpus.expect("there is that table");
+    assert!(cpus["rows"].as_array().is_some_and(|rows| rows.len() > 1), "{cpus}");
+    let text = piped("threads --top 1 --table per-cpu examples/traces/demo");
+    assert!(text.contains("more row"), "{text}");
+    let course = |top: &str| piped(&format!("rates --csv --table course {top} examples/traces/demo")).lines().count();
+    assert!(course("--top 1") > 3, "{}", course("--top 1"));
+}

@@ -39,7 +39,7 @@ fn face() -> FaceArguments {
 /// A headline of these words.
 fn view(headline: &str) -> AnswerView<'static> {
     let parts = vec![HeadlinePart::Text(headline.to_owned())];
-    AnswerView { headline: Headline { parts }, nothing: "Nothing.".to_owned(), main_tables: &[], rows: None }
+    AnswerView { headline: Headline { parts }, nothing: "Nothing.".to_owned(), main_tables: &[], rows: None, top: None }
 }
 
 /// The text for people.
