@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use kymo_session::{CheckFinding, Gravity, Progress, json};
 
 use crate::CommandOutcome;
-use crate::arguments::CheckArguments;
-use crate::message::plain_output;
+use crate::answer::screen::Screen;
+use crate::arguments::{CheckArguments, Color};
+use crate::message::{INDENT, plain_output};
 use crate::progress::watched;
 use crate::show::counted;
 
@@ -22,8 +23,11 @@ pub(crate) fn run(arguments: &CheckArguments) -> io::Result<CommandOutcome> {
         let findings: Vec<_> = findings.iter().map(|found| json::finding(found, is_error(found))).collect();
         writeln!(out, "{}", serde_json::json!({"errors": errors, "findings": findings}))?;
     } else {
+        let screen = Screen::of_output(Color::Never, false);
         for found in &findings {
-            show(found, is_error(found), &mut out)?;
+            let mut text = Vec::new();
+            show(found, is_error(found), &mut text)?;
+            out.write_all(screen.hung(&String::from_utf8_lossy(&text), INDENT).as_bytes())?;
         }
         match (findings.len(), errors) {
             (0, _) => writeln!(out, "no problems found")?,

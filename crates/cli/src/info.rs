@@ -42,7 +42,18 @@ pub(crate) fn run(session: &Session, arguments: &InfoArguments) -> io::Result<Co
     Ok(show::report(&info.report, arguments.common.strict))
 }
 
+/// Columns before a fact.
+const FACT: usize = 12;
+
 pub(crate) fn screen(info: &Info, paths: &[PathBuf], terminal: Screen, out: &mut impl Write) -> io::Result<()> {
+    let mut text = Vec::new();
+    facts(info, terminal, &mut text)?;
+    out.write_all(terminal.hung(&String::from_utf8_lossy(&text), FACT).as_bytes())?;
+    // Commands stay whole.
+    next(info, paths, out)
+}
+
+fn facts(info: &Info, terminal: Screen, out: &mut impl Write) -> io::Result<()> {
     if info.traces.len() <= TRACES_MAX {
         info.traces.iter().try_for_each(|trace| describe(trace, out))?;
     } else {
@@ -67,8 +78,7 @@ pub(crate) fn screen(info: &Info, paths: &[PathBuf], terminal: Screen, out: &mut
         None => {}
     }
     writeln!(out, "  losses    {}", show::losses(&info.report).unwrap_or_else(|| "none reported".to_owned()))?;
-    classes(info, terminal, out)?;
-    next(info, paths, out)
+    classes(info, terminal, out)
 }
 
 /// Bytes over the span, as wide as the screen allows: several parts are one character of a narrow one.

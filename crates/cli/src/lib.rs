@@ -48,6 +48,7 @@ use clap::{CommandFactory, FromArgMatches};
 use kymo_session::Follow;
 use kymo_session::{Compile, OpenFailure, OpenOptions, Session, TraceOffset};
 
+use answer::screen::Screen;
 use arguments::{AnyCommand, Arguments, Command, Common};
 use stop::StopReason;
 
@@ -119,6 +120,9 @@ fn stopped(stop: StopReason, command: Option<&str>) -> u8 {
             let mut all = Arguments::command();
             all.build();
             let asked = command.and_then(|name| all.find_subcommand(name)).cloned();
+            // The parser cuts no lines of messages.
+            let message = Screen::of_messages().hung(&format!("error: {message}"), message::INDENT).into_owned();
+            let message = message.trim_start_matches("error: ");
             asked.unwrap_or(all).error(ErrorKind::ValueValidation, message).exit()
         }
         StopReason::Expression(lines) => {

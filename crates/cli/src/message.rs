@@ -9,7 +9,11 @@ use std::fmt;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::answer::screen::Screen;
 use crate::answer::words::escaped_lines;
+
+/// Columns before the rest of a message's line that a terminal has no room for.
+pub(crate) const INDENT: usize = 2;
 
 static IS_LOST: AtomicBool = AtomicBool::new(false);
 
@@ -32,9 +36,10 @@ pub(crate) fn write_line(lines: &str) {
     write(format_args!("{lines}\n"));
 }
 
-/// Writes text as it is, but for control characters.
+/// Writes text as it is, but for control characters; a terminal gets lines that fit.
 pub(crate) fn write(text: fmt::Arguments<'_>) {
     let text = text.to_string();
+    let text = Screen::of_messages().hung(&text, INDENT);
     if io::stderr().write_all(escaped_lines(&text).as_bytes()).is_err() {
         IS_LOST.store(true, Ordering::Relaxed);
     }

@@ -53,6 +53,14 @@ impl Screen {
         Self { width: (is_terminal && !is_wide).then(width), colours, unicode: knows_unicode(&variable) }
     }
 
+    /// Standard error, for messages.
+    pub(crate) fn of_messages() -> Self {
+        let is_terminal = io::stderr().is_terminal();
+        let size = || terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0));
+        let width = || width(&std::env::var("COLUMNS").unwrap_or_default(), size);
+        Self { width: is_terminal.then(width), colours: false, unicode: true }
+    }
+
     /// The text in lines that fit, cut between words.
     pub(crate) fn wrapped(&self, text: &str) -> Vec<String> {
         let width = self.width.unwrap_or(usize::MAX);
@@ -69,6 +77,35 @@ impl Screen {
             }
         }
         lines
+    }
+
+    /// The text with its long lines cut between words; the rest of each begins with so many spaces.
+    pub(crate) fn hung<'t>(&self, text: &'t str, indent: usize) -> Cow<'t, str> {
+        let Some(width) = self.width.filter(|width| text.lines().any(|line| columns(line) > *width)) else {
+            return Cow::Borrowed(text);
+        };
+        let mut out = String::new();
+        for line in text.split_inclusive('\n') {
+            let body = line.trim_end_matches('\n');
+            let mut used = body.len() - body.trim_start_matches(' ').len();
+            out += &body[..used];
+            let mut is_first = true;
+            for word in body[used..].split(' ') {
+                let needed = usize::from(!is_first) + columns(word);
+                if is_first || used + needed <= width {
+                    out += if is_first { "" } else { " " };
+                    used += needed;
+                } else {
+                    out.truncate(out.trim_end_matches(' ').len());
+                    out += &format!("\n{:indent$}", "");
+                    used = indent + columns(word);
+                }
+                out += word;
+                is_first = false;
+            }
+            out += &line[body.len()..];
+        }
+        Cow::Owned(out)
     }
 
     /// The text with its tone, where the screen can show one.
@@ -201,6 +238,19 @@ mod tests {
         assert_eq!(screen(2).wrapped("one two"), ["one", "two"]);
         assert_eq!(screen(80).wrapped(""), [""]);
         assert_eq!(Screen { width: None, ..screen(1) }.wrapped("one two"), ["one two"]);
+    }
+
+    #[test]
+    fn long_lines_are_cut_between_words_and_hang() {
+        let screen = |width| Screen { width: Some(width), colours: false, unicode: true };
+        let text = "  span      71 ms  from here to there\nerror: a  word\n";
+        assert_eq!(screen(40).hung(text, 12), text);
+        assert_eq!(
+            screen(24).hung(text, 12),
+            "  span      71 ms  from\n            here to\n            there\nerror: a  word\n"
+        );
+        assert_eq!(screen(11).hung("error: aaaaaaaaaaaaaaaaaa b c", 2), "error:\n  aaaaaaaaaaaaaaaaaa\n  b c");
+        assert_eq!(Screen { width: None, ..screen(1) }.hung(text, 12), text);
     }
 
     #[test]

@@ -296,3 +296,41 @@ fn top_means_the_same_everywhere() {
     let course = |top: &str| piped(&format!("rates --csv --table course {top} examples/traces/demo")).lines().count();
     assert!(course("--top 1") > 3, "{}", course("--top 1"));
 }
+
+/// Standard error of a command on a terminal.
+fn errors_at(columns: u16, arguments: &str) -> String {
+    let (from, to) = terminal(columns);
+    let mut command = command(arguments);
+    let mut kymo = command.stdout(std::process::Stdio::null()).stderr(to).spawn().expect("the program is there");
+    drop(command);
+    let mut seen = Vec::new();
+    let _ = File::from(from).read_to_end(&mut seen);
+    kymo.wait().expect("it ends");
+    String::from_utf8(seen).expect("it is text").replace("\r\n", "\n")
+}
+
+/// Lines that are wider than the terminal, but for commands to copy.
+fn too_wide(text: &str, width: u16) -> Vec<&str> {
+    let is_too_wide = |line: &&str| line.chars().count() > usize::from(width) && !line.contains("  kymo ");
+    text.lines().filter(is_too_wide).collect()
+}
+
+/// Facts and messages end between words; pipes get them as they are.
+#[test]
+fn facts_and_messages_fit() {
+    for width in [44, 60, 80] {
+        let info = at(width, "info examples/traces/demo");
+        assert_eq!(too_wide(&info, width), [""; 0], "{info}");
+        let missing = errors_at(width, "cpu examples/traces/demo");
+        assert_eq!(too_wide(&missing, width), [""; 0], "{missing}");
+        let late = errors_at(width, "threads --begin 23:00 examples/traces/demo");
+        let message: String =
+            late.lines().take_while(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect();
+        assert_eq!(too_wide(&message, width), [""; 0], "{message}");
+    }
+    let info = at(60, "info examples/traces/demo");
+    let span =
+        "  span      71.210 ms  from 2026-11-21T00:02:52.253260578Z\n            to 2026-11-21T00:02:52.324470096Z\n";
+    assert!(info.contains(span), "{info}");
+    assert!(piped("info examples/traces/demo").contains("ms  from 2026-11-21T00:02:52.253260578Z to 2026-11-21T00"));
+}
