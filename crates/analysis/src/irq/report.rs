@@ -274,10 +274,10 @@ fn raise_columns() -> Vec<Column> {
     vec![
         Column::of("raise_count", "Served", "times"),
         Column::new("raise_total", "Waiting", CellClass::Duration),
-        Column::new("raise_min", "Min", CellClass::Duration).detail(),
-        Column::new("raise_avg", "Average", CellClass::Duration).detail(),
-        Column::new("raise_max", "Max", CellClass::Duration),
-        Column::new("raise_stdev", "Deviation", CellClass::Duration).detail(),
+        Column::new("raise_min", "Min wait", CellClass::Duration).detail(),
+        Column::new("raise_avg", "Average wait", CellClass::Duration).detail(),
+        Column::new("raise_max", "Max wait", CellClass::Duration),
+        Column::new("raise_stdev", "Wait deviation", CellClass::Duration).detail(),
         Column::of("raise_never_ended", "Not served", "times").rest(),
     ]
 }

@@ -117,7 +117,7 @@ impl Sched {
             Column::new("cpu", "CPU", CellClass::Cpu).detail(),
             Column::new("target", "Meant for", CellClass::Cpu).detail(),
             Column::new("waker", "Woken by", CellClass::Process),
-            Column::of("waker_incarnation", "Life", "lives").rest(),
+            Column::of("waker_incarnation", "Waker's life", "lives").rest(),
         ]);
         let mut table = Table::new("top", "Longest wakeups", columns);
         table.plot = Some(Plot::Bars { value: 1 });
@@ -139,7 +139,7 @@ impl Sched {
     fn wakers(&self, whole: &SchedTotals<'_>) -> Table {
         let mut columns = vec![
             Column::new("waker", "Who", CellClass::Process),
-            Column::of("waker_incarnation", "Life", "lives").rest(),
+            Column::of("waker_incarnation", "Waker's life", "lives").rest(),
             Column::new("thread", "Wakes", CellClass::Process),
             Column::of("incarnation", "Life", "lives").rest(),
         ];

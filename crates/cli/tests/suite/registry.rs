@@ -134,3 +134,16 @@ fn documents_have_every_analysis() {
         assert!(has_word(&sql, &format!("{sql_name}(")), "docs/sql.md does not name `{sql_name}()`");
     }
 }
+
+/// A line below a table names columns that have no room: names must tell columns apart.
+#[test]
+fn columns_of_a_table_have_different_titles() {
+    for entry in analyses() {
+        for table in entry.kind.tables().tables {
+            let mut titles: Vec<&str> = table.columns.iter().map(|column| column.title.as_str()).collect();
+            titles.sort_unstable();
+            let twice: Vec<&[&str]> = titles.windows(2).filter(|pair| pair[0] == pair[1]).collect();
+            assert!(twice.is_empty(), "{} {}: {twice:?}", entry.name, table.class);
+        }
+    }
+}
