@@ -109,6 +109,10 @@ impl Chart {
         let label = names.iter().map(|name| columns(name)).max().unwrap_or(0).min(name_max(screen));
         // Room for the name, two gaps and the highest value behind.
         let width = screen.width?.saturating_sub(label + 14 + columns(most_of(screen))).clamp(6, TIME_MAX);
+        // A column is a nanosecond at least: a shorter course is a few rows.
+        if begin_ns.abs_diff(end_ns) < width as u64 {
+            return None;
+        }
         let mut chart = Self {
             begin_ns,
             end_ns,

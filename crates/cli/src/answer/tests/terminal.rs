@@ -357,3 +357,23 @@ fn periods() {
     "#]]
     .assert_eq(&shown(&[table], &view, TERMINAL, &face()));
 }
+
+/// A course of fewer nanoseconds than columns has its rows: of a trace with one event, that event.
+#[test]
+fn a_course_without_length_is_a_table() {
+    let course = |end| {
+        let columns = vec![
+            Column::new("period", "Period", CellClass::TimeRange),
+            Column::new("name", "Event", CellClass::Text),
+            Column::of("count", "Count", "events"),
+        ];
+        let mut table = Table::new("course", "Events over time", columns);
+        table.plot = Some(Plot::Course { time: 0, series: Some(1), value: 2 });
+        let range = Cell::TimeRange(Some(BEGIN), Some(BEGIN + end));
+        table.rows.push(vec![range, Cell::Text("tick".to_owned()), Cell::Count(Bounded::exact(1))]);
+        shown(&[table], &view("One event."), width(80), &face())
+    };
+    let (short, long) = (course(1), course(1000));
+    assert!(short.contains("tick") && short.contains("Period") && !short.contains('│'), "{short}");
+    assert!(long.contains('│') && !long.contains("Period"), "{long}");
+}
