@@ -8,9 +8,9 @@ use super::when::Between;
 /// What to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// One line per event, byte for byte as `babeltrace2` prints it
+    /// One line per event, byte for byte as `babeltrace2` prints it, but for times that it rounds (see below)
     Text,
-    /// A block for each class, packet, event and loss, byte for byte as `babeltrace2`'s `sink.text.details`
+    /// A block for each class, packet, event and loss, byte for byte as `babeltrace2`'s `sink.text.details`, but for such times
     Details,
     /// One JSON object per line; numbers are exact, times are nanoseconds since the clock's origin
     Json,
@@ -33,7 +33,10 @@ Examples:
   kymo print --format details my-trace       print classes, packets and losses too
   kymo print --stream-intersection my-trace  only while all data streams are active
   kymo print --format none my-trace          read everything, print nothing
-  kymo print --follow my-trace               continue while it is being recorded";
+  kymo print --follow my-trace               continue while it is being recorded
+
+Times are exact. Where a clock does not have 10^9 cycles a second, those of `babeltrace2` are up to
+a nanosecond off: it rounds the clock's offset and its cycles one by one.";
 
 /// When to colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
