@@ -1,7 +1,7 @@
 //! The commands for analyses of the registry, beside the variants of [`Command`].
 
 use clap::{Args, FromArgMatches, Subcommand};
-use kymo_session::{AnalysisEntry, analyses, find_analysis};
+use kymo_session::{AnalysisEntry, Wishes, analyses, find_analysis};
 
 use super::groups::with_groups;
 use super::{AnalysisArguments, Command};
@@ -25,6 +25,32 @@ fn registered(name: &str) -> Option<&'static AnalysisEntry> {
     find_analysis(name).filter(|_| !Command::has_subcommand(name))
 }
 
+/// The help of the analyses explains periods below the options.
+fn explained_below(period: clap::Arg) -> clap::Arg {
+    let help = period.get_help().map(ToString::to_string).unwrap_or_default();
+    period.help(help.replace("See `kymo cpu --help`", "See below"))
+}
+
+/// Without the options that the analysis rejects in the help; they stay known, so that the rejection can say why.
+fn only_supported(command: clap::Command, entry: &AnalysisEntry) -> clap::Command {
+    let none = Wishes::default;
+    let options = [
+        ("min", Wishes { min_ns: Some(0), ..none() }),
+        ("max", Wishes { max_ns: Some(0), ..none() }),
+        ("min_size", Wishes { min_bytes: Some(0), ..none() }),
+        ("max_size", Wishes { max_bytes: Some(0), ..none() }),
+        ("cpu", Wishes { cpus: vec![0], ..none() }),
+        ("tid", Wishes { tids: vec![0], ..none() }),
+        ("procname", Wishes { comms: vec![String::new()], ..none() }),
+        ("irq", Wishes { irqs: vec![0], ..none() }),
+        ("softirq", Wishes { softirqs: vec![0], ..none() }),
+    ];
+    let rejects = |wishes: &Wishes| entry.options.unsupported(wishes).is_some();
+    let rejected = options.iter().filter(|(_, wishes)| rejects(wishes)).map(|(name, _)| *name);
+    let without_words = entry.options.by.is_empty().then_some("by");
+    rejected.chain(without_words).fold(command, |command, name| command.mut_arg(name, |option| option.hide(true)))
+}
+
 fn with_analyses(command: clap::Command) -> clap::Command {
     let mut order: Vec<String> = command.get_subcommands().map(|known| known.get_name().to_owned()).collect();
     let (mut command, mut of_analyses) = (command, Vec::new());
@@ -32,11 +58,11 @@ fn with_analyses(command: clap::Command) -> clap::Command {
         let name: &'static str = &entry.name;
         if let Some(entry) = registered(name) {
             let examples: String = entry.examples.lines().map(|line| format!("\n  {line}")).collect();
-            let added = AnalysisArguments::augment_args(clap::Command::new(name));
+            let added = AnalysisArguments::augment_args(clap::Command::new(name)).mut_arg("period", explained_below);
             command = command.subcommand(added.after_help(format!("Examples:{examples}{PERIODS}")));
         }
         if name != DESCRIBES_ITSELF {
-            command = command.mut_subcommand(name, |known| known.about(&*entry.sentence));
+            command = command.mut_subcommand(name, |known| only_supported(known, entry).about(&*entry.sentence));
             of_analyses.push(name.to_owned());
         }
     }

@@ -209,3 +209,18 @@ fn a_trace_without_a_clock_has_no_times() {
         assert!(!out.contains("9223372036"), "{name}: {out}");
     }
 }
+
+/// Help lists the options that an analysis takes; others are rejected with the reason.
+#[test]
+fn help_lists_the_options_that_mean_something() {
+    let help = |name: &str| run(&[name, "--help"], "UTC").0;
+    let sched = help("sched");
+    for option in ["--irq", "--softirq", "--min-size", "--max-size"] {
+        assert!(!sched.contains(&format!("{option} ")), "{option}: {sched}");
+    }
+    assert!(sched.contains("--tid ") && sched.contains("--min ") && help("irq").contains("--softirq "));
+    let (_, errors, status) = run(&["sched", "--irq", "3", "DEMO"], "UTC");
+    assert!(errors.contains("`sched` has nothing that --irq could choose"), "{errors}");
+    assert_eq!(status, 2);
+    assert!(!help("cpu").contains("See `kymo cpu --help`") && help("pairs").contains("See `kymo cpu --help`"));
+}
