@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};
 
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use crate::arguments::Color;
 
@@ -130,7 +130,7 @@ impl Screen {
         let gap = self.gap();
         let Some(room) = width.checked_sub(columns(gap)) else { return Cow::Borrowed("") };
         let head = begin(text, room.div_ceil(2));
-        let tail = end(&text[head.len()..], room - columns(head));
+        let tail = end(&text[head.len()..], room.saturating_sub(columns(head)));
         Cow::Owned(format!("{head}{gap}{tail}"))
     }
 
@@ -152,7 +152,8 @@ impl Screen {
         }
         // One point is as good as three where space is short.
         let gap = if self.unicode { self.gap() } else { "." };
-        Cow::Owned(format!("{}{gap}", begin(text, width.saturating_sub(columns(gap)))))
+        let Some(room) = width.checked_sub(columns(gap)) else { return Cow::Borrowed("") };
+        Cow::Owned(format!("{}{gap}", begin(text, room)))
     }
 
     fn gap(&self) -> &'static str {
@@ -173,29 +174,28 @@ pub(crate) fn columns(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.width() }
 }
 
-/// The part of its beginning that fits.
+/// The longest part of its beginning that fits. Characters together may be wider or narrower than each by itself.
 fn begin(text: &str, room: usize) -> &str {
-    let mut used = 0;
-    let fits = |character: char| {
-        used += character.width().unwrap_or(0);
-        used <= room
-    };
-    &text[..prefix(text.chars(), fits)]
+    if text.is_ascii() {
+        return &text[..room.min(text.len())];
+    }
+    let ends = text.char_indices().map(|(at, character)| at + character.len_utf8());
+    longest_that_fits(ends.map(|end| &text[..end]), room)
 }
 
-/// The part of its end that fits.
+/// The longest part of its end that fits.
 fn end(text: &str, room: usize) -> &str {
-    let mut used = 0;
-    let fits = |character: char| {
-        used += character.width().unwrap_or(0);
-        used <= room
-    };
-    &text[text.len() - prefix(text.chars().rev(), fits)..]
+    if text.is_ascii() {
+        return &text[text.len().saturating_sub(room)..];
+    }
+    longest_that_fits(text.char_indices().rev().map(|(begin, _)| &text[begin..]), room)
 }
 
-/// Bytes of the first characters that fit.
-fn prefix(characters: impl Iterator<Item = char>, mut fits: impl FnMut(char) -> bool) -> usize {
-    characters.take_while(|character| fits(*character)).map(char::len_utf8).sum()
+/// Of ever longer parts, the longest one that fits.
+fn longest_that_fits<'t>(parts: impl Iterator<Item = &'t str>, room: usize) -> &'t str {
+    // A part that is a little too wide may become narrower with its next character.
+    let parts = parts.take_while(|part| columns(part) <= room + 2);
+    parts.filter(|part| columns(part) <= room).last().unwrap_or("")
 }
 
 #[cfg(test)]
@@ -222,6 +222,24 @@ mod tests {
             (screen.cut("abc", 1), screen.cut("abc", 0), plain.cut("abcdef", 2)),
             ("…".into(), "".into(), "".into())
         );
+    }
+
+    /// Characters that are one picture together are wider than each by itself, or narrower.
+    #[test]
+    fn pictures_are_cut_to_what_fits() {
+        const PICTURES: [&str; 6] = ["❤\u{fe0f}", "1\u{fe0f}\u{20e3}", "👩\u{200d}💻", "🇩🇪", "e\u{301}", "👍🏽"];
+        for unicode in [true, false] {
+            let screen = Screen { width: Some(80), colours: false, unicode };
+            let all = PICTURES.concat();
+            for text in PICTURES.iter().map(|picture| picture.repeat(20)).chain([all.repeat(4)]) {
+                for width in 0..=columns(&text) + 1 {
+                    let cuts = [screen.cut(&text, width), screen.begun(&text, width)];
+                    assert!(cuts.iter().all(|cut| columns(cut) <= width), "{width}: {cuts:?}");
+                    let process = format!("{text} (12 of 7)");
+                    assert!(columns(&screen.cut_process(&process, width)) <= width, "{width}: {process}");
+                }
+            }
+        }
     }
 
     #[test]
