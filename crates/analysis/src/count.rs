@@ -65,7 +65,7 @@ impl CountAnalysis {
     fn headline(tables: &HeadlineTables<'_>) -> Headline {
         let mut headline = Headline::default();
         if let Some(total) = tables.first("total").filter(|total| !total.is_zero("count")) {
-            headline.say(&total, "There are {count} events");
+            headline.say(&total, total.there_are());
         }
         if let Some(class) = tables.most("per-class", "count") {
             headline.say(&class, "{name} is most frequent: {count}");

@@ -42,7 +42,7 @@ pub use read::KEY_FIELDS_MAX;
 use kymo_filter::Filter;
 
 use crate::description::{AnalysisDescription, SupportedOptions};
-use crate::headline::{Headline, HeadlineTables};
+use crate::headline::{Headline, HeadlineRow, HeadlineTables};
 use crate::mapping::{MappingErrors, NamePattern, RoleMapping, Section, ValueSource};
 use crate::pairs::PairsAnalysis;
 use crate::roles::{EventRole, rule};
@@ -140,16 +140,36 @@ impl AnalysisDeclaration {
         AnalysisDescription::new("own", "", "What a file declares", OPTIONS).with_view(&[], Self::headline)
     }
 
-    /// The first thing to say: of pairs, of states, or of counters.
+    /// The first things to say: of the pairs with the longest one, of states, and of a counter.
     fn headline(tables: &HeadlineTables<'_>) -> Headline {
-        let mut headline = PairsAnalysis::headline(tables);
-        if let Some(state) = tables.most_of_all("states", "total") {
-            headline.say(&state, "{key} was in state {value} longest: {total}");
+        let mut headline = Headline::default();
+        let longest = |part: &HeadlineTables<'_>| part.first("total").and_then(|total| total.duration_ns("max"));
+        let mut pairs: Vec<HeadlineTables<'_>> = tables.parts("total").collect();
+        pairs.sort_by_key(|part| std::cmp::Reverse(longest(part)));
+        let mut said = pairs.iter().map(|part| (part.first("total"), PairsAnalysis::headline(part)));
+        if let Some((total, said)) = said.find(|(_, said)| !said.is_empty()) {
+            Self::name_item(&mut headline, total, pairs.len());
+            headline.join(said);
         }
-        if let Some(counter) = tables.most_of_all("counters", "max") {
+        if let Some(state) = tables.most_of_all("states", "total") {
+            Self::name_item(&mut headline, Some(state), tables.parts("states").count());
+            headline.say(&state, "{key} was in state {value} longest: {total+}");
+        }
+        // Counters of different things do not compare.
+        let mut counters = tables.parts("counters");
+        if let Some(counter) = counters.find_map(|part| part.most_of_all("counters", "max")) {
+            Self::name_item(&mut headline, Some(counter), tables.parts("counters").count());
             headline.say(&counter, "Counter {key} rose highest: to {max}");
         }
         headline
+    }
+
+    /// Says which of several items the next sentence is about: titles of their tables begin with their names.
+    fn name_item(headline: &mut Headline, row: Option<HeadlineRow<'_>>, items: usize) {
+        let name = row.and_then(|row| Some(row.title().rsplit_once(": ")?.0));
+        if let Some(name) = name.filter(|_| items > 1) {
+            headline.tell(&format!("{name}:"));
+        }
     }
 
     /// The question that it answers.

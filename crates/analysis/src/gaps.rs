@@ -91,21 +91,29 @@ impl Gaps {
     /// The longest time without any event.
     fn headline(tables: &HeadlineTables<'_>) -> Headline {
         let mut headline = Headline::default();
-        let Some(gap) = tables.first("gaps") else { return headline };
         // The gaps of all lanes together come first, if there are any.
-        let of_all = !gap.has("stream");
-        let is_lost = matches!(gap.cell("kind"), Cell::Text(kind) if kind == LOSS);
-        headline.say(
-            &gap,
-            match (of_all, is_lost) {
-                (true, false) => "No event came for {length}, from {begin} on",
-                (true, true) => "No event came for {length}, from {begin} on, and events were lost then",
-                (false, false) => "No event of CPU {cpu} came for {length}, from {begin} on",
-                (false, true) => "No event of CPU {cpu} came for {length}, from {begin} on, and events were lost then",
-            },
-        );
-        if let Some(lane) = tables.most_of_all("gaps", "length").filter(|lane| of_all && lane.has("cpu")) {
-            headline.say(&lane, "CPU {cpu} had none for longest: {length}");
+        let of_all = tables.first("gaps").filter(|gap| !gap.has("stream"));
+        if let Some(gap) = of_all {
+            headline.say(
+                &gap,
+                match gap.cell("kind") {
+                    Cell::Text(kind) if kind == LOSS => {
+                        "No event came for {length}, from {begin} on, and events were lost then"
+                    }
+                    _ => "No event came for {length}, from {begin} on",
+                },
+            );
+        }
+        if let Some(lane) = tables.most_of_all("gaps", "length").filter(|lane| lane.has("stream")) {
+            headline.say(
+                &lane,
+                match (of_all.is_some(), lane.has("cpu")) {
+                    (true, true) => "CPU {cpu} had none for longest: {length}",
+                    (true, false) => "Stream {stream} had none for longest: {length}",
+                    (false, true) => "CPU {cpu} had no event for longest: {length}, from {begin} on",
+                    (false, false) => "Stream {stream} had no event for longest: {length}, from {begin} on",
+                },
+            );
         }
         headline
     }

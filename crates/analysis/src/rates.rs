@@ -118,12 +118,19 @@ impl Rates {
     fn headline(tables: &HeadlineTables<'_>) -> Headline {
         let mut headline = Headline::default();
         let Some(most) = tables.most("rates", "count") else { return headline };
-        let is_named = most.has("name");
+        let of_lane = |column: &str| most.of_table(column) && most.has(column);
         headline.say(
             &most,
-            match is_named {
-                true => "Event {name} is most frequent: {count} times, and {max+} in its busiest period",
-                false => "The busiest series has {count} events, and {max+} in its busiest period",
+            match (most.has("name"), of_lane("cpu"), of_lane("stream")) {
+                (true, true, _) => {
+                    "Event {name} of CPU {cpu} is most frequent: {count:time}, and {max+} in its busiest period"
+                }
+                (true, _, true) => {
+                    "Event {name} of stream {stream} is most frequent: {count:time}, and {max+} in its busiest period"
+                }
+                (true, _, _) => "Event {name} is most frequent: {count:time}, and {max+} in its busiest period",
+                (_, true, _) => "CPU {cpu} has most events: {count}, and {max+} in its busiest period",
+                _ => "Stream {stream} has most events: {count}, and {max+} in its busiest period",
             },
         );
         headline

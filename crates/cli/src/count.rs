@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use kymo_session::{
-    Bounded, Cell, CellClass, ClassCount, Column, CountOptions, Counts, Plot, Progress, Session, Table, Zone,
+    Bounded, Cell, CellClass, ClassCount, Column, CountOptions, Counts, Headline, Plot, Progress, Session, Table, Zone,
 };
 use serde_json::json;
 
 use crate::CommandOutcome;
-use crate::analyses::TOP;
+use crate::analyses::{TOP, is_lossy};
 use crate::answer::InstantFormat;
 use crate::answer::screen::{Screen, ScreenTone};
 use crate::answer::table::{self, TableLook};
@@ -141,16 +141,18 @@ impl<'a> CountTable<'a> {
         let Some(most) = self.groups.first() else {
             return "Nothing was found. Looked for: all events within the chosen names and filter.".to_owned();
         };
-        let rate =
-            self.per_second(self.counts.total).map(|rate| format!(", {} per second", grouped(rate.round() as u64)));
-        let lost = &self.counts.report;
-        let at_least = if lost.has_losses() || !lost.is_complete() { "At least " } else { "" };
-        let all = show::counted(self.counts.total, "event");
+        let is_lossy = is_lossy(&self.counts.report);
+        let at_least = |begin: &'static str| if is_lossy { begin } else { "" };
+        let rate = |rate: f64| format!(", {}{} per second", at_least("at least "), grouped(rate.round() as u64));
+        let rate = self.per_second(self.counts.total).map(rate).unwrap_or_default();
+        let all = format!("{}{}{rate}", at_least("At least "), show::counted(self.counts.total, "event"));
         let name = escaped(&self.labels(most).join(", ")).into_owned();
         let share = self.share(most.events, self.counts.total);
+        let equals = self.groups.iter().skip(1).take_while(|group| group.events == most.events).count();
+        let end = Headline::end(equals, !is_lossy);
         match self.groups.len() {
-            1 => format!("{at_least}{all}{}, all of {name}.", rate.unwrap_or_default()),
-            _ => format!("{at_least}{all}{}. {name} is most frequent: {share}.", rate.unwrap_or_default()),
+            1 => format!("{all}, all of {name}{end}"),
+            _ => format!("{all}. {name} is most frequent: {share}{}{end}", at_least(" of those seen")),
         }
     }
 
@@ -341,4 +343,53 @@ fn group<'a>(classes: &'a [ClassCount], by: &[By]) -> Vec<LabelGroup<'a>> {
         other.events.cmp(&one.events).then_with(|| key(one).cmp(&key(other)))
     });
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kymo_session::Report;
+
+    fn headline(events: &[u64], events_discarded: u64) -> String {
+        let class = |(id, &events): (usize, &u64)| ClassCount {
+            trace: "trace".to_owned(),
+            stream: 0,
+            stream_name: "0".to_owned(),
+            id: id as u64,
+            name: Some(format!("event{id}")),
+            events,
+            bits: None,
+        };
+        let counts = Counts {
+            classes: events.iter().enumerate().map(class).collect(),
+            total: events.iter().sum(),
+            sizes: None,
+            span_ns: Some((0, 1_000_000_000)),
+            report: Report { events_discarded, ..Report::default() },
+        };
+        CountTable::new(&counts, &[By::Class]).headline()
+    }
+
+    /// Lost events change the rate, the share and which event is most frequent.
+    #[test]
+    fn headlines_are_as_certain_as_the_trace_is_whole() {
+        assert_eq!(headline(&[3, 2], 0), "5 events, 5 per second. event0 is most frequent: 60.0%.");
+        assert_eq!(
+            headline(&[3, 2], 9),
+            "At least 5 events, at least 5 per second. event0 is most frequent: 60.0% of those seen, as far as the trace \
+             shows."
+        );
+        assert_eq!(headline(&[1], 0), "1 event, 1 per second, all of event0.");
+        assert_eq!(
+            headline(&[1], 9),
+            "At least 1 event, at least 1 per second, all of event0, as far as the trace shows."
+        );
+    }
+
+    #[test]
+    fn events_that_are_as_frequent_are_mentioned() {
+        let most = "event0 is most frequent: ";
+        assert_eq!(headline(&[4, 4], 0), format!("8 events, 8 per second. {most}50.0%; another is equal."));
+        assert_eq!(headline(&[2; 4], 0), format!("8 events, 8 per second. {most}25.0%; others are equal."));
+    }
 }

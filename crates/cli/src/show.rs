@@ -87,13 +87,18 @@ pub(crate) fn grouped(number: u64) -> String {
 }
 
 /// `1 packet`, `2 packets`, `3 event classes`
-pub(crate) fn counted(count: u64, what: &str) -> String {
-    let plural = match what {
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    format!("{} {}", grouped(count), noun_of(count, noun))
+}
+
+/// `packet` of 1, `packets` of others
+pub(crate) fn noun_of(count: u64, noun: &str) -> String {
+    let plural = match noun {
         _ if count == 1 => "",
-        what if what.ends_with('s') => "es",
+        noun if noun.ends_with('s') => "es",
         _ => "s",
     };
-    format!("{} {what}{plural}", grouped(count))
+    format!("{noun}{plural}")
 }
 
 /// `401.9 MiB`

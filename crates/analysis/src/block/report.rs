@@ -48,7 +48,7 @@ impl BlockAnalysis {
     pub(super) fn headline(tables: &HeadlineTables<'_>) -> Headline {
         let mut headline = Headline::default();
         if let Some(device) = tables.most("per-device", "bytes") {
-            let sentence = "Disk {device} moved most: {bytes+} in {reads+} reads and {writes+} writes";
+            let sentence = "Disk {device} moved most: {bytes+} in {reads+:read} and {writes+:write}";
             headline.say(&device, sentence);
         }
         if let Some(longest) = tables.most("longest", "latency") {

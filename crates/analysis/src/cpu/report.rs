@@ -8,7 +8,7 @@ use super::{Cpu, CpuUsageState};
 use crate::Wishes;
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::count::at_least;
-use crate::headline::{Headline, HeadlineTables};
+use crate::headline::{Headline, HeadlineRow, HeadlineTables};
 use crate::statistics::leave;
 use crate::threads::{ThreadId, ThreadKey};
 use crate::windows::Windows;
@@ -89,20 +89,23 @@ impl Cpu {
     /// The busiest CPU, and the thread that ran longest.
     pub(super) fn headline(tables: &HeadlineTables<'_>) -> Headline {
         let mut headline = Headline::default();
-        if let Some(cpu) = tables.most("per-cpu", "share") {
-            let is_alone = tables.rows("per-cpu").len() == 1;
+        let only = tables.first("per-cpu").filter(|_| tables.rows("per-cpu").nth(1).is_none());
+        if tables.first("per-cpu").is_some() && tables.rows("per-cpu").all(|cpu| cpu.is_zero("busy")) {
+            headline.tell("No CPU ran a thread.");
+        } else if let Some(cpu) = only {
+            headline.say(&cpu, "CPU {cpu} was busy {share} of the time");
+        } else if let Some(cpu) = tables.greatest_by_bounds(&["per-cpu"], &["share"]) {
+            headline.say(&cpu, "CPU {cpu} was busiest: {share} of the time");
+        }
+        if let Some(thread) = tables.most("per-thread", "run_time") {
             headline.say(
-                &cpu,
-                match cpu.is_zero("busy") {
-                    true => "No CPU ran a thread",
-                    false if is_alone => "CPU {cpu} was busy {share} of the time",
-                    false => "CPU {cpu} was busiest: {share} of the time",
+                &thread,
+                match thread.is_known() {
+                    true => "Thread {thread} ran longest: {run_time}, {share} of the time",
+                    false => "Unknown threads ran longest: {run_time}, {share} of the time",
                 },
             );
-        }
-        if let Some(thread) = tables.most("per-thread", "run_time").filter(|thread| !thread.is_zero("run_time")) {
-            headline.say(&thread, "Thread {thread} ran longest: {run_time}, {share} of the time");
-        } else if let Some(process) = tables.most("per-process", "run_time").filter(|row| !row.is_zero("run_time")) {
+        } else if let Some(process) = tables.most("per-process", "run_time").filter(HeadlineRow::is_known) {
             headline.say(&process, "Process {process} ran longest: {run_time}");
         }
         headline

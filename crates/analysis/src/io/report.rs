@@ -63,14 +63,16 @@ impl Io {
 
     /// The thread that read and wrote most, and the slowest operation.
     pub(super) fn headline(tables: &HeadlineTables<'_>) -> Headline {
-        const MOST: [(&str, &str); 4] = [
-            ("per-thread", "Thread {thread} moved most: {read} read, {write} written"),
-            ("per-process", "Process {process} moved most: {read} read, {write} written"),
-            ("per-file", "Most was moved in file {path}: {read} read, {write} written"),
-            ("per-disk", "Disk {device} moved most: {bytes+}"),
+        const BOTH: &[&str] = &["read", "write"];
+        const MOST: [(&str, &[&str], &str); 4] = [
+            ("per-thread", BOTH, "Thread {thread} moved most: {read} read, {write} written"),
+            ("per-process", BOTH, "Process {process} moved most: {read} read, {write} written"),
+            ("per-file", BOTH, "Most was moved in file {path}: {read} read, {write} written"),
+            ("per-disk", &["bytes"], "Disk {device} moved most: {bytes+}"),
         ];
         let mut headline = Headline::default();
-        let most = MOST.iter().find_map(|(class, sentence)| Some((tables.leading(class)?, sentence)));
+        let most = |&(class, columns, sentence)| Some((tables.greatest(&[class], columns)?, sentence));
+        let most = MOST.iter().find_map(most);
         if let Some((row, sentence)) = most.filter(|(row, _)| row.is_known()) {
             headline.say(&row, sentence);
         }

@@ -97,13 +97,8 @@ impl Irq {
     /// The interrupt that took most time, and the longest one.
     pub(super) fn headline(tables: &HeadlineTables<'_>) -> Headline {
         let mut headline = Headline::default();
-        let of = |class: &str| tables.most(class, "total").filter(|row| !row.is_zero("count"));
-        let most = match (of("hard"), of("soft")) {
-            (Some(hard), Some(soft)) => Some(if soft.exceeds("total", &hard) { soft } else { hard }),
-            (hard, soft) => hard.or(soft),
-        };
-        if let Some(irq) = most {
-            headline.say(&irq, "Most time was spent in {irq}: {total+} in {count+} interrupts");
+        if let Some(irq) = tables.greatest(&["hard", "soft"], &["total"]) {
+            headline.say(&irq, "Most time was spent in {irq}: {total+} in {count+:interrupt}");
         }
         if let Some(longest) = tables.most("top", "duration") {
             headline.say(&longest, "The longest interrupt took {duration+}: {irq} on CPU {cpu}");

@@ -38,15 +38,22 @@ impl MemoryAnalysis {
     /// How much was taken and given back, and by which thread most.
     pub(super) fn headline(tables: &HeadlineTables<'_>) -> Headline {
         let mut headline = Headline::default();
-        let is_named = |row: &HeadlineRow<'_>| row.is_known() && !row.is_idle();
+        let most = |class: &str| tables.greatest(&[class], &["allocated", "freed"]);
         let is_nothing = |row: &HeadlineRow<'_>| row.is_zero("allocations") && row.is_zero("frees");
         if let Some(total) = tables.first("total").filter(|total| !is_nothing(total)) {
-            headline.say(&total, "Of pages, {allocated} were allocated and {freed} freed");
+            headline.say(&total, "The kernel allocated {allocated:page} and freed {freed}");
         }
-        if let Some(thread) = tables.leading("per-thread").filter(is_named) {
-            headline.say(&thread, "Thread {thread} moved most: {allocated} allocated, {freed} freed");
-        } else if let Some(process) = tables.leading("per-process").filter(is_named) {
-            headline.say(&process, "Process {process} moved most: {allocated} allocated, {freed} freed");
+        let (of_thread, of_process) = (most("per-thread"), most("per-process"));
+        if let Some(row) = of_thread.or(of_process) {
+            headline.say(
+                &row,
+                match (row.is_known(), of_thread.is_some()) {
+                    _ if row.is_idle() => "Idle CPUs moved most: {allocated} allocated, {freed} freed",
+                    (false, _) => "Unknown threads moved most: {allocated} allocated, {freed} freed",
+                    (true, true) => "Thread {thread} moved most: {allocated} allocated, {freed} freed",
+                    (true, false) => "Process {process} moved most: {allocated} allocated, {freed} freed",
+                },
+            );
         }
         headline
     }

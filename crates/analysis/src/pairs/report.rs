@@ -48,8 +48,8 @@ impl PairsAnalysis {
         headline.say(
             &total,
             match tables.is_lossy() {
-                true => "Of {count} pairs that were seen, 99 % took at most {p99}",
-                false => "Of {count} pairs, 99 % took at most {p99}",
+                true => "Of {count:pair} seen, 99 % took at most {p99-}",
+                false => "Of {count:pair}, 99 % took at most {p99-}",
             },
         );
         if let Some(longest) = tables.most("longest", "duration") {

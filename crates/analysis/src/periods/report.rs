@@ -50,17 +50,15 @@ impl PeriodsAnalysis {
     /// How many periods there are, and the longest.
     pub(super) fn headline(tables: &HeadlineTables<'_>) -> Headline {
         let mut headline = Headline::default();
-        let Some(longest) = tables.most_of_all("statistics", "max").filter(|row| !row.is_zero("count")) else {
+        let Some(longest) = tables.most_of_all("statistics", "max") else {
             return headline;
         };
         headline.say(
             &longest,
-            match tables.rows("statistics").len() {
-                1 if tables.is_lossy() => {
-                    "Of {count} periods that were seen, 99 % took at most {p99}, and the longest {max+}"
-                }
-                1 => "Of {count} periods, 99 % took at most {p99}, and the longest {max}",
-                _ => "The longest period took {max+}: {name}, of which there are {count+}",
+            match tables.rows("statistics").count() {
+                1 if tables.is_lossy() => "Of {count:period} seen, 99 % took at most {p99-}, and the longest {max+}",
+                1 => "Of {count:period}, 99 % took at most {p99-}, and the longest {max}",
+                _ => "The longest period took {max+}: of {name}, which has {count+:period}",
             },
         );
         headline

@@ -52,8 +52,8 @@ impl Sched {
             headline.say(
                 &total,
                 match tables.is_lossy() {
-                    true => "Of {count} waits that were seen, 99 % took at most {p99}",
-                    false => "Of {count} waits, 99 % took at most {p99}",
+                    true => "Of {count:wait} seen, 99 % took at most {p99-}",
+                    false => "Of {count:wait}, 99 % took at most {p99-}",
                 },
             );
         }

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::{DOUBT, Entity, EntityKind, FLAGS, NUMBERED, ThreadState, cpu_track, thread_track};
-use crate::headline::{Headline, HeadlineTables};
+use crate::headline::{Headline, HeadlineRow, HeadlineTables};
 use crate::runs::{RunWriter, StateRun};
 use crate::windows::Windows;
 use crate::{Answer, Bounded, Cell, CellClass, Column, Comm, LaneFacts, SpoolError, Table, Wishes};
@@ -158,15 +158,24 @@ impl InstantStates<'_> {
     pub fn headline(answer: &Answer, is_lossy: bool) -> Headline {
         let tables = HeadlineTables::new(answer, is_lossy);
         let mut headline = Headline::default();
-        let cpus = tables.rows("cpus");
-        let running = |row: &&Vec<Cell>| row.iter().any(|cell| matches!(cell, Cell::Process { .. }));
-        if !cpus.is_empty() {
-            let running = cpus.iter().filter(running).count();
-            let verb = if running == 1 { "runs" } else { "run" };
-            headline.tell(&format!("{running} of {} CPUs {verb} a thread.", cpus.len()));
+        let is_uncertain = |row: &HeadlineRow<'_>| matches!(row.cell("uncertain"), Cell::Flag(true));
+        let (uncertain, certain): (Vec<_>, Vec<_>) = tables.rows("cpus").partition(is_uncertain);
+        let all = uncertain.len() + certain.len();
+        if all > 0 {
+            let running = certain.iter().filter(|row| matches!(row.cell("thread"), Cell::Process { .. })).count();
+            let verb = if running == 1 || all == 1 { "runs" } else { "run" };
+            let noun = if all == 1 { "CPU" } else { "CPUs" };
+            let others = match uncertain.len() {
+                0 => String::new(),
+                1 if running == 0 => ", and 1 may".to_owned(),
+                1 => ", and 1 other may".to_owned(),
+                several if running == 0 => format!(", and {several} may"),
+                several => format!(", and {several} others may"),
+            };
+            headline.tell(&format!("{running} of {all} {noun} {verb} a thread{others}."));
         }
         if let Some(thread) = tables.first("threads").filter(|thread| thread.has("for")) {
-            headline.say(&thread, "Thread {thread} is {state}, for {for}");
+            headline.say(&thread.in_doubt(is_uncertain(&thread)), "Thread {thread} is {state}, for {for}");
         }
         headline
     }

@@ -45,18 +45,16 @@ impl Syscalls {
         Answer { tables }
     }
 
-    /// The call that took most time, and the one that failed most, or took longest.
+    /// The call that took most time, and the most frequent error, or the call that took longest.
     pub(super) fn headline(tables: &HeadlineTables<'_>) -> Headline {
         let mut headline = Headline::default();
-        let of_calls = tables.most("per-syscall", "total").filter(|row| !row.is_zero("count"));
-        let of_threads = tables.most("per-thread", "total").filter(|row| !row.is_zero("count"));
-        if let Some(call) = of_calls {
-            headline.say(&call, "System call {syscall} took most time: {total+} in {count+} calls");
-        } else if let Some(thread) = of_threads {
-            headline.say(&thread, "Thread {thread} spent most time in {syscall}: {total+} in {count+} calls");
+        if let Some(call) = tables.most("per-syscall", "total") {
+            headline.say(&call, "System call {syscall} took most time: {total+} in {count+:call}");
+        } else if let Some(thread) = tables.most("per-thread", "total") {
+            headline.say(&thread, "Thread {thread} spent most time in {syscall}: {total+} in {count+:call}");
         }
         if let Some(error) = tables.most("errors", "count") {
-            headline.say(&error, "{syscall} failed most often: {count+} times with {errno}");
+            headline.say(&error, "The most frequent error is {errno} of {syscall}: {count+:time}");
         } else if let Some(slow) = tables.most("slowest", "duration") {
             headline.say(&slow, "The slowest call took {duration+}: {syscall} of {thread}");
         }

@@ -56,7 +56,7 @@ impl WhoseAnalysis {
         ];
         let mut headline = Headline::default();
         if let Some(total) = tables.first("total").filter(|total| !total.is_zero("count")) {
-            headline.say(&total, "There are {count} events");
+            headline.say(&total, total.there_are());
         }
         if let Some((row, sentence)) =
             MOST.iter().find_map(|(class, sentence)| Some((tables.most(class, "count")?, sentence)))

@@ -166,12 +166,28 @@ impl CellFormatter {
     pub(crate) fn word(&self, cell: &Cell) -> CellText {
         match cell {
             Cell::Count(count) => self.counted(*count),
-            Cell::Ratio(ratio) => self.bounded(*ratio, percent),
-            Cell::Duration(duration) => self.bounded(floats(duration), |value, more| scaled(value, &DURATIONS, more)),
-            Cell::Size(size) => self.bounded(floats(size), |value, more| scaled(value, &SIZES, more)),
-            Cell::Bitrate(rate) => self.bounded(*rate, |value, more| scaled(value, &BITRATES, more)),
-            other => CellText::of(self.certain(other)),
+            other => match measure(other) {
+                Some((number, say)) => self.bounded(number, say),
+                None => CellText::of(self.certain(other)),
+            },
         }
+    }
+
+    /// The bounds of a number in words that tell them apart.
+    pub(crate) fn ends(&self, cell: &Cell) -> Option<[String; 2]> {
+        match cell {
+            Cell::Count(count) => Some([count.low, count.high].map(grouped)),
+            other => {
+                let (number, say) = measure(other)?;
+                let [_, low, high] = self.apart(number, say);
+                Some([low, high].map(|bound| bound.to_string()))
+            }
+        }
+    }
+
+    /// The begin of a span of time.
+    pub(crate) fn begin(&self, begin: Option<i64>) -> String {
+        begin.map_or_else(|| "earlier".to_owned(), |begin| self.times.word(begin))
     }
 
     /// The cell of a column in words: an error has its name.
@@ -218,9 +234,8 @@ impl CellFormatter {
             Cell::Disk(name) | Cell::NetworkInterface(name) => shown(name),
             Cell::Timestamp(nanos) => self.times.word(*nanos),
             Cell::TimeRange(begin, end) => {
-                let begin = begin.map_or_else(|| "earlier".to_owned(), |begin| self.times.word(begin));
                 let end = end.map_or_else(|| "never ended".to_owned(), |end| self.times.word(end));
-                format!("{begin} to {end}")
+                format!("{} to {end}", self.begin(*begin))
             }
             Cell::Process { name, pid, tid } => process(name.as_deref(), *pid, *tid),
             Cell::Irq { is_hard, number, name } => {
@@ -264,30 +279,40 @@ impl CellFormatter {
     }
 
     /// A number with a unit and its bounds, each formatted by `say` with the given number of extra
-    /// digits. Bounds that look alike get more digits.
-    fn bounded(&self, number: Bounded<f64>, say: impl Fn(f64, usize) -> NumberText) -> CellText {
+    /// digits.
+    fn bounded(&self, number: Bounded<f64>, say: SayNumber) -> CellText {
         if number.value.is_nan() {
             return CellText::of(UNKNOWN.to_owned());
         }
-        let text = |value: f64, more| {
-            let infinite = || NumberText { number: self.infinity(value > 0.0).to_owned(), unit: "" };
-            if value.is_infinite() { infinite() } else { say(value, more) }
-        };
         match self.telling(number) {
-            TellingBounds::None => return CellText::of(text(number.value, 0).to_string()),
+            TellingBounds::None => return CellText::of(self.finite(number.value, 0, say).to_string()),
             TellingBounds::Unknown => return CellText::of(UNKNOWN.to_owned()),
-            TellingBounds::Lower => return CellText::of(self.at_least(&text(number.value, 0).to_string())),
+            TellingBounds::Lower => {
+                return CellText::of(self.at_least(&self.finite(number.value, 0, say).to_string()));
+            }
             TellingBounds::Both => {}
         }
-        let all = |more| [number.value, number.low, number.high].map(|value| text(value, more));
-        let is_telling = |said: &[NumberText; 3]| said[1].to_string() != said[2].to_string();
-        let said = (0..=MORE_MAX).map(all).find(is_telling).unwrap_or_else(|| all(MORE_MAX));
-        let [value, low, high] = said;
+        let [value, low, high] = self.apart(number, say);
         let bound = |bound: &NumberText| {
             let is_zero = bound.number.bytes().all(|byte| matches!(byte, b'0' | b'.'));
             if bound.unit == value.unit || is_zero { bound.number.clone() } else { bound.to_string() }
         };
         CellText { bounds: format!("[{}, {}]", bound(&low), bound(&high)), value: value.to_string() }
+    }
+
+    /// A number and its bounds. Bounds that look alike get more digits.
+    fn apart(&self, number: Bounded<f64>, say: SayNumber) -> [NumberText; 3] {
+        let all = |more| [number.value, number.low, number.high].map(|value| self.finite(value, more, say));
+        let is_telling = |said: &[NumberText; 3]| said[1].to_string() != said[2].to_string();
+        (0..=MORE_MAX).map(all).find(is_telling).unwrap_or_else(|| all(MORE_MAX))
+    }
+
+    /// A number, also one without an end.
+    fn finite(&self, value: f64, more: usize, say: SayNumber) -> NumberText {
+        match value.is_infinite() {
+            true => NumberText { number: self.infinity(value > 0.0).to_owned(), unit: "" },
+            false => say(value, more),
+        }
     }
 
     /// A height on a scale: the same words as in cells of a kind.
@@ -302,6 +327,25 @@ impl CellFormatter {
             _ => self.word(&Cell::Number(value)),
         }
         .value
+    }
+}
+
+/// Formats a number with some extra digits.
+type SayNumber = fn(f64, usize) -> NumberText;
+
+/// A number with a unit, and how to say it.
+fn measure(cell: &Cell) -> Option<(Bounded<f64>, SayNumber)> {
+    let say: SayNumber = match cell {
+        Cell::Ratio(_) => percent,
+        Cell::Duration(_) => |value, more| scaled(value, &DURATIONS, more),
+        Cell::Size(_) => |value, more| scaled(value, &SIZES, more),
+        Cell::Bitrate(_) => |value, more| scaled(value, &BITRATES, more),
+        _ => return None,
+    };
+    match cell {
+        Cell::Ratio(number) | Cell::Bitrate(number) => Some((*number, say)),
+        Cell::Duration(number) | Cell::Size(number) => Some((floats(number), say)),
+        _ => None,
     }
 }
 
