@@ -275,6 +275,11 @@ pub enum Plot {
         /// The value.
         value: usize,
     },
+    /// Bars behind rows, of two values together.
+    Sums {
+        /// The values.
+        values: [usize; 2],
+    },
 }
 
 impl Table {

@@ -172,6 +172,7 @@ mod tests {
 
     use super::*;
     use crate::Unsupported;
+    use crate::answer::{ColumnRank, Plot};
 
     #[test]
     fn names_are_unique_and_sentences_have_no_end() {
@@ -235,5 +236,27 @@ mod tests {
         }
         let totals = ["Wakeup to run, all threads", "Pages of memory", "All pairs", "All events", "All events"];
         assert_eq!(with_rows, totals, "only totals have a row where there are no events");
+    }
+
+    /// Bars show both directions, and a file that has no path has its number beside the numbers.
+    #[test]
+    fn bars_of_both_directions() {
+        const BYTES: [&str; 2] = ["read", "write"];
+        const PAGES: [&str; 2] = ["allocated", "freed"];
+        let check = |analysis: &str, class: &str, names: [&str; 2]| {
+            let answer = find_analysis(analysis).expect("it is registered").kind.tables();
+            let table = answer.tables.into_iter().find(|table| table.class == class).expect("it has this table");
+            let Some(Plot::Sums { values }) = table.plot else { panic!("{class} of {analysis}: {:?}", table.plot) };
+            assert_eq!(values.map(|value| table.columns[value].name), names, "{class} of {analysis}");
+            table
+        };
+        check("io", "per-thread", BYTES);
+        check("io", "per-process", BYTES);
+        check("io", "per-interface", ["sent_bytes", "received_bytes"]);
+        let files = check("io", "per-file", BYTES);
+        assert!(files.columns.iter().any(|column| column.name == "fd" && column.rank == ColumnRank::Main));
+        for class in ["per-thread", "per-process", "per-cpu"] {
+            check("memory", class, PAGES);
+        }
     }
 }

@@ -9,14 +9,16 @@ pub(crate) use kymo_session::AnalysisEntry as Analysis;
 pub(crate) use kymo_session::find_analysis as find;
 use kymo_session::{
     AnalyseFailure, AnalysisDeclaration, AnalysisKind, AnalysisOptions, Answer, PairsProblem, PairsQuestion,
-    PeriodsQuestion, Progress, Report, Session, Took, WorkKind, Zone,
+    PeriodsQuestion, Progress, Report, Session, Took, Wishes, WorkKind, Zone,
 };
 
 use crate::CommandOutcome;
+use crate::answer::words::duration_word;
 use crate::answer::{AnswerView, InstantFormat, Manner, show};
 use crate::arguments::{AnalysisArguments, Command, PairsArguments, PeriodsArguments, SpanArguments};
 use crate::progress::watched;
 use crate::select::understood;
+use crate::show::bytes;
 use crate::stop::StopReason;
 
 /// The result of a question: the answer and the report of its gaps.
@@ -133,6 +135,7 @@ fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) ->
             let view = AnswerView {
                 headline: analysis.headline(&answer, is_lossy(&report)),
                 nothing: nothing(analysis),
+                limits: limits(&options.wishes),
                 // Words that select tables select them all.
                 main_tables: if options.wishes.by.is_empty() { analysis.main_tables } else { &[] },
                 rows: options.wishes.top,
@@ -143,6 +146,18 @@ fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) ->
         Err(AnalysisRefusal::Question(message)) => Err(StopReason::Usage(message)),
         Err(AnalysisRefusal::Traces(message)) => Err(StopReason::unanswerable(&message)),
     }
+}
+
+/// The limits of durations and sizes that the answer keeps to, before a sentence.
+fn limits(wishes: &Wishes) -> String {
+    let limits = [
+        wishes.min_ns.map(|ns| format!("--min {}", duration_word(ns as f64))),
+        wishes.max_ns.map(|ns| format!("--max {}", duration_word(ns as f64))),
+        wishes.min_bytes.map(|size| format!("--min-size {}", bytes(size))),
+        wishes.max_bytes.map(|size| format!("--max-size {}", bytes(size))),
+    ];
+    let limits: Vec<String> = limits.into_iter().flatten().collect();
+    if limits.is_empty() { String::new() } else { format!("Within {}: ", limits.join(" and ")) }
 }
 
 /// Whether events may be missing in an answer.
@@ -246,4 +261,16 @@ fn known(name: &str, kind: AnalysisKind) -> Analysis {
 /// The names that people may use.
 pub(crate) fn names() -> String {
     kymo_session::analyses().iter().map(|analysis| &*analysis.name).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_named() {
+        assert_eq!(limits(&Wishes::default()), "");
+        let wishes = Wishes { min_ns: Some(30_000), max_bytes: Some(4096), ..Wishes::default() };
+        assert_eq!(limits(&wishes), "Within --min 30.0 us and --max-size 4.0 KiB: ");
+    }
 }

@@ -25,9 +25,9 @@ pub(crate) fn run(session: &Session, arguments: &StateArguments) -> Result<Comma
             let view = AnswerView {
                 headline: Session::state_headline(&found.answer, is_lossy(&found.report)),
                 nothing: "Nothing was found. Looked for: CPUs and threads, within the chosen options.".to_owned(),
-                main_tables: &[],
                 rows: question.options.wishes.top,
                 top: arguments.top.and_then(|top| top.0),
+                ..AnswerView::default()
             };
             show(session, &tables, &found.answer, &found.report, &view, manner(arguments))
         }

@@ -190,7 +190,7 @@ impl Io {
         let mut columns = thread_columns();
         columns.extend(sum_columns(true));
         let mut table = Table::new("per-thread", "Input and output of threads", columns);
-        table.plot = Some(Plot::Bars { value: 2 });
+        table.plot = Some(Plot::Sums { values: [2, 3] });
         table.omitted = found.dropped;
         for (thread, sums, kinds) in &found.threads {
             let mut cells = thread.clone();
@@ -204,7 +204,7 @@ impl Io {
         let mut columns = vec![Column::new("process", "Process", CellClass::Process)];
         columns.extend(sum_columns(true));
         let mut table = Table::new("per-process", "Input and output of processes", columns);
-        table.plot = Some(Plot::Bars { value: 1 });
+        table.plot = Some(Plot::Sums { values: [1, 2] });
         let mut rows: Vec<_> = found.processes.iter().filter(|(_, (sums, _))| *sums != IoSums::default()).collect();
         rows.sort_by_key(|(process, (sums, _))| (rank(sums), **process));
         table.omitted = leave(&mut rows, self.wishes.top);
@@ -220,7 +220,7 @@ impl Io {
         let mut columns = file_columns();
         columns.extend(sum_columns(false));
         let mut table = Table::new("per-file", "Files", columns);
-        table.plot = Some(Plot::Bars { value: 3 });
+        table.plot = Some(Plot::Sums { values: [3, 4] });
         let mut rows: Vec<(Vec<Cell>, String, &IoSums)> =
             found.files.rows.all().map(|(file, sums)| (file_cells(found, file), sort_key(found, file), sums)).collect();
         rows.sort_by(|one, other| rank(one.2).cmp(&rank(other.2)).then_with(|| one.1.cmp(&other.1)));
@@ -241,7 +241,7 @@ impl Io {
             Column::new("received_bytes", "Received bytes", CellClass::Size),
         ];
         let mut table = Table::new("per-interface", "Network interfaces", columns);
-        table.plot = Some(Plot::Bars { value: 2 });
+        table.plot = Some(Plot::Sums { values: [2, 4] });
         for ((_, name), traffic) in &totals.interfaces {
             table.rows.push(vec![
                 Cell::NetworkInterface(String::from_utf8_lossy(name).into_owned()),
@@ -327,7 +327,7 @@ fn sum_columns(has_kinds: bool) -> Vec<Column> {
 fn file_columns() -> Vec<Column> {
     vec![
         Column::new("path", "File", CellClass::Path),
-        Column::new("fd", "FD", CellClass::Fd).detail(),
+        Column::new("fd", "FD", CellClass::Fd),
         Column::new("process", "Process", CellClass::Process),
     ]
 }

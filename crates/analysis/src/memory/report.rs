@@ -91,7 +91,7 @@ impl MemoryAnalysis {
             ],
         );
         table.columns.extend(columns());
-        table.plot = Some(Plot::Bars { value: 3 });
+        table.plot = Some(Plot::Sums { values: [3, 5] });
         let rows = whole.shares.threads.rows.sorted();
         table.omitted = whole.shares.threads.rows.count() - rows.len() as u64;
         for (_, (id, row)) in rows {
@@ -123,7 +123,7 @@ impl MemoryAnalysis {
             ],
         );
         table.columns.extend(columns());
-        table.plot = Some(Plot::Bars { value: 3 });
+        table.plot = Some(Plot::Sums { values: [3, 5] });
         let processes = whole.shares.threads.processes.iter().map(|(key, process)| (*key, process.clone()));
         let mut rows: Vec<((u16, ThreadOwner), ShareProcess<Usage>)> = processes.collect();
         rows.retain(|(key, process)| {
@@ -156,7 +156,7 @@ impl MemoryAnalysis {
     fn per_cpu(&self, state: &MemoryState) -> Table {
         let mut table = Table::new("per-cpu", "CPUs", vec![Column::new("cpu", "CPU", CellClass::Cpu)]);
         table.columns.extend(columns());
-        table.plot = Some(Plot::Bars { value: 2 });
+        table.plot = Some(Plot::Sums { values: [2, 4] });
         for (facts, cpus) in self.lanes.iter().zip(&state.shares.cpus) {
             let mut cpus: Vec<_> = cpus.iter().filter(|(_, cpu)| !cpu.sums.is_empty()).collect();
             cpus.sort_by_key(|(number, _)| *number);

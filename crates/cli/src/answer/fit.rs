@@ -10,11 +10,11 @@
 
 use std::io::{self, Write};
 
-use kymo_session::{CellClass, ColumnRank, Plot, Table};
+use kymo_session::{Cell, CellClass, ColumnRank, Plot, Table};
 
-use crate::answer::numeric;
 use crate::answer::place::{BAR_ROOM, ColumnPlace, total};
 use crate::answer::screen::{Screen, ScreenTone, columns};
+use crate::answer::sum;
 
 /// Names and titles are not cut to less as long as a detail can be left out.
 const BESIDE_DETAILS: LeastTexts = LeastTexts { name: 24, title: 12 };
@@ -42,9 +42,10 @@ pub(crate) struct LeftOut {
 }
 
 impl LeftOut {
-    /// A line about them, or a few on a narrow terminal.
-    pub(crate) fn show(&self, screen: Screen, out: &mut impl Write) -> io::Result<()> {
-        let zeros = (!self.zeros.is_empty()).then(|| format!("all 0 or empty: {}", self.zeros.join(", ")));
+    /// A line about them, or a few on a narrow terminal; `is_part`: there are rows that the table does not have.
+    pub(crate) fn show(&self, is_part: bool, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+        let zero = if is_part { "0 or empty in these rows" } else { "all 0 or empty" };
+        let zeros = (!self.zeros.is_empty()).then(|| format!("{zero}: {}", self.zeros.join(", ")));
         let narrow = (!self.narrow.is_empty()).then(|| format!("left out: {}", self.narrow.join(", ")));
         let parts: Vec<String> = narrow.into_iter().chain(zeros).collect();
         if parts.is_empty() {
@@ -59,27 +60,54 @@ impl LeftOut {
 
 /// Whether a column says which row it is, or what the table is about.
 pub(crate) fn is_key(table: &Table, place: usize) -> bool {
-    let is_time = |place: usize| matches!(table.columns[place].class, CellClass::Timestamp | CellClass::TimeRange);
+    let is_time = matches!(table.columns[place].class, CellClass::Timestamp | CellClass::TimeRange);
+    let periods = period_columns(table);
+    let is_name = place == periods || place == 0;
     match &table.plot {
         Some(Plot::Histogram { low, high, count }) => [*low, *high, *count].contains(&place),
         Some(Plot::Course { time, series, value }) => [Some(*time), *series, Some(*value)].contains(&Some(place)),
-        // A begin time does not name a row of durations.
-        Some(Plot::Bars { value }) => place == *value || place == 0 && !is_time(0),
-        None => place == 0,
+        // A begin time does not name a row of durations. Of two values together, the second one is the last to go.
+        Some(Plot::Bars { .. } | Plot::Sums { .. }) => {
+            bars(table).first() == Some(&place) || is_name && (place < periods || !is_time)
+        }
+        None => is_name,
     }
 }
 
-/// The rows that are shown, in their order: of a table with bars those with the longest.
+/// Columns that say of which period a row is: the first ones.
+fn period_columns(table: &Table) -> usize {
+    let is_of_period = |name: &str| name == "period" || name.starts_with("period_") || name.starts_with("capture_");
+    table.columns.iter().take_while(|column| is_of_period(column.name)).count()
+}
+
+/// The columns that bars show, together.
+pub(crate) fn bars(table: &Table) -> Vec<usize> {
+    match table.plot {
+        Some(Plot::Bars { value } | Plot::Histogram { count: value, .. }) => vec![value],
+        Some(Plot::Sums { values }) => values.to_vec(),
+        Some(Plot::Course { .. }) | None => Vec::new(),
+    }
+}
+
+/// The rows that are shown, in their order: of a table with bars those with the longest. One that is about all of the
+/// others together, and has no name, is among them.
 pub(crate) fn chosen_rows(table: &Table, rows: Option<usize>) -> Vec<usize> {
     let all = 0..table.rows.len();
     let Some(most) = rows.filter(|most| *most < table.rows.len()) else { return all.collect() };
     match table.plot {
         // A part of a distribution is none.
         Some(Plot::Histogram { .. }) => all.collect(),
-        Some(Plot::Bars { value }) => {
-            let number = |row: &usize| table.rows[*row].get(value).and_then(numeric).map_or(0.0, |number| number.value);
+        Some(Plot::Bars { .. } | Plot::Sums { .. }) => {
+            let bars = bars(table);
+            let number = |row: &usize| sum(&table.rows[*row], &bars).map_or(0.0, |number| number.value);
             let mut longest: Vec<usize> = all.collect();
             longest.sort_by(|one, other| number(other).total_cmp(&number(one)));
+            let names = period_columns(table);
+            let is_of_all =
+                |row: &usize| table.rows[*row].iter().skip(names).take(2).all(|cell| matches!(cell, Cell::Empty));
+            if let Some(of_all) = longest.iter().position(is_of_all).filter(|at| *at >= most && most > 0) {
+                longest.swap(most - 1, of_all);
+            }
             longest.truncate(most);
             longest.sort_unstable();
             longest
@@ -98,10 +126,12 @@ pub(crate) fn fit(places: &mut Vec<ColumnPlace>, width: usize, has_bars: bool) -
         left_out.zeros.extend(is_new.then(|| place.title.clone()));
         is_told(place)
     });
+    // Losses and doubt matter where there are any.
+    let doubts = places.iter_mut().filter(|place| place.rank == ColumnRank::Rest);
+    doubts.for_each(|place| place.rank = ColumnRank::Main);
     // A bar tells more than a detail.
     let beside = if has_bars { width.saturating_sub(BAR_ROOM) } else { width };
     let mut dropped = Vec::new();
-    drop_columns(places, &mut dropped, ColumnRank::Rest, (beside, BESIDE_DETAILS));
     if least(places, BESIDE_DETAILS) > width {
         for place in places.iter_mut().filter(|place| place.can_shorten()) {
             place.shorten();
@@ -145,9 +175,9 @@ fn least(places: &[ColumnPlace], texts: LeastTexts) -> usize {
     let width = |place: &ColumnPlace| {
         let cells = if place.is_name { place.cells.min(texts.name) } else { place.cells };
         let bounds = if place.bounds > 0 { 1 + place.bounds } else { 0 };
-        cells + bounds.max(columns(&place.title).min(texts.title).saturating_sub(cells)) + 2
+        cells + bounds.max(columns(&place.title).min(texts.title).saturating_sub(cells)) + place.gap
     };
-    places.iter().map(width).sum::<usize>().saturating_sub(2)
+    places.iter().map(width).sum::<usize>().saturating_sub(places.last().map_or(0, |place| place.gap))
 }
 
 /// Columns that only the title needs, beyond some.

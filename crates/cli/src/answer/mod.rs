@@ -163,6 +163,16 @@ impl Drawn {
     }
 }
 
+/// The numbers of a row in some columns, together.
+fn sum(row: &[Cell], columns: &[usize]) -> Option<Drawn> {
+    let numbers = columns.iter().filter_map(|column| row.get(*column).and_then(numeric));
+    numbers.reduce(|sum, more| Drawn {
+        value: sum.value + more.value,
+        low: sum.low + more.low,
+        high: sum.high + more.high,
+    })
+}
+
 /// The number in a cell, if there is one and it is finite.
 fn numeric(cell: &Cell) -> Option<Drawn> {
     let whole = |number: &kymo_session::Bounded<u64>| Drawn {

@@ -10,6 +10,9 @@ pub(crate) const BAR_MIN: usize = 8;
 /// Columns that a bar needs, with the gap before it.
 pub(crate) const BAR_ROOM: usize = BAR_MIN + 2;
 
+/// A terminal of fewer columns has less room between those of a table.
+const NARROW: usize = 40;
+
 /// A column's place.
 #[derive(Clone, Debug)]
 pub(crate) struct ColumnPlace {
@@ -39,6 +42,8 @@ pub(crate) struct ColumnPlace {
     pub(crate) value: usize,
     /// Columns of the bounds, if any cell has some.
     pub(crate) bounds: usize,
+    /// Columns between it and the next one.
+    pub(crate) gap: usize,
 }
 
 /// The title of a column; for a plain count the counted items, `Intervals`.
@@ -49,13 +54,13 @@ fn title(column: &kymo_session::Column) -> String {
 
 impl ColumnPlace {
     /// The place of a column before its cells are known.
-    pub(crate) fn of(place: usize, table: &Table, is_key: bool, is_on_terminal: bool) -> Self {
+    pub(crate) fn of(place: usize, table: &Table, is_key: bool, screen: Option<usize>) -> Self {
         use CellClass::{Disk, Irq, Mixed, NetworkInterface, Path, Process, Syscall, Text, TimeRange, Timestamp};
         let column = &table.columns[place];
         let title = escaped(&title(column)).into_owned();
         let is_name = matches!(column.class, Text | Syscall | Process | Path | Disk | NetworkInterface | Irq | Mixed);
         // On a terminal, names of errors stand behind their numbers.
-        let has_names = is_on_terminal && column.unit == Some(ERRNO);
+        let has_names = screen.is_some() && column.unit == Some(ERRNO);
         let is_right = !is_name && column.class != TimeRange && !has_names;
         Self {
             column: place,
@@ -72,6 +77,7 @@ impl ColumnPlace {
             begins: 0,
             value: 0,
             bounds: 0,
+            gap: if screen.is_some_and(|width| width < NARROW) { 1 } else { 2 },
         }
     }
 
@@ -79,11 +85,15 @@ impl ColumnPlace {
     pub(crate) fn measure(&mut self, cell: &Cell, text: &CellText, words: &CellFormatter) {
         self.cells = self.cells.max(columns(&text.value));
         self.bounds = self.bounds.max(columns(&text.bounds));
+        if let Cell::TimeRange(begin, _) = cell {
+            self.begins = self.begins.max(columns(&words.begin(*begin)));
+        }
+    }
+
+    /// Learns from a cell whether the column tells anything.
+    pub(crate) fn note(&mut self, cell: &Cell) {
         self.is_zero &= is_nothing(cell);
         self.is_empty &= matches!(cell, Cell::Empty);
-        if let Cell::TimeRange(Some(begin), _) = cell {
-            self.begins = self.begins.max(columns(&words.times.word(*begin)));
-        }
     }
 
     pub(crate) fn width(&self) -> usize {
@@ -121,5 +131,6 @@ pub(crate) fn is_nothing(cell: &Cell) -> bool {
 
 /// Columns of all places and the gaps between them.
 pub(crate) fn total(places: &[ColumnPlace]) -> usize {
-    places.iter().map(|place| place.width() + 2).sum::<usize>().saturating_sub(2)
+    let all: usize = places.iter().map(|place| place.width() + place.gap).sum();
+    all.saturating_sub(places.last().map_or(0, |place| place.gap))
 }

@@ -18,7 +18,7 @@ use kymo_session::{Cell, Table};
 use crate::answer::numeric;
 use crate::answer::screen::{Screen, ScreenTone, columns};
 use crate::answer::table::{head, rest};
-use crate::answer::words::{CellFormatter, duration_word};
+use crate::answer::words::{CellFormatter, EMPTY, duration_word};
 
 /// Series that are drawn; the rest is counted.
 const SERIES_MAX: usize = 32;
@@ -26,6 +26,8 @@ const SERIES_MAX: usize = 32;
 const NAME_MAX: usize = 24;
 /// A terminal of fewer columns has room for signs instead of words.
 const NARROW: usize = 60;
+/// One of fewer has none for the highest values of several lines.
+const NARROWEST: usize = 32;
 /// Lines of a series that is alone.
 const HEIGHT: usize = 6;
 /// Columns of time at most: more make no terminal's line clearer.
@@ -56,7 +58,10 @@ pub(crate) fn show(
     }
     chart.time(screen, out)?;
     if chart.undrawn > 0 {
-        writeln!(out, "... and {} more series (--no-plot)", crate::show::grouped(chart.undrawn))?;
+        let undrawn = format!("... and {} more series (--no-plot)", crate::show::grouped(chart.undrawn));
+        for line in screen.wrapped(&undrawn) {
+            writeln!(out, "{line}")?;
+        }
     }
     rest(table.omitted, screen, out)?;
     Ok(true)
@@ -108,7 +113,8 @@ impl Chart {
         let names = names(table, axes, words);
         let label = names.iter().map(|name| columns(name)).max().unwrap_or(0).min(name_max(screen));
         // Room for the name, two gaps and the highest value behind.
-        let width = screen.width?.saturating_sub(label + 14 + columns(most_of(screen))).clamp(6, TIME_MAX);
+        let beside = if has_most(screen) || names.len() == 1 { 14 + columns(most_of(screen)) } else { 2 };
+        let width = screen.width?.saturating_sub(label + beside).clamp(4, TIME_MAX);
         // A column is a nanosecond at least: a shorter course is a few rows.
         if begin_ns.abs_diff(end_ns) < width as u64 {
             return None;
@@ -124,7 +130,7 @@ impl Chart {
         };
         let mut undrawn: HashSet<String> = HashSet::new();
         for row in &table.rows {
-            let name = name(row, axes, words);
+            let name = name(table, row, axes, words);
             let Some(place) = names.iter().position(|known| *known == name) else {
                 undrawn.insert(name);
                 continue;
@@ -170,10 +176,13 @@ impl Chart {
         let label = self.label(screen);
         for (series, most) in self.series.iter().zip(&self.series_most) {
             let name = screen.cut(&series.name, label);
-            let gap = " ".repeat(label - columns(&name));
+            let gap = " ".repeat(label.saturating_sub(columns(&name)));
             let line: String = (0..series.sums.len()).map(|column| self.glyph(series, column, 0, 1, screen)).collect();
-            let most = screen.toned(ScreenTone::Faint, most);
-            writeln!(out, "{name}{gap}  {}  {}{most}", screen.toned(ScreenTone::Bar, &line), most_of(screen))?;
+            let line = format!("{name}{gap}  {}", screen.toned(ScreenTone::Bar, &line));
+            match has_most(screen) {
+                true => writeln!(out, "{line}  {}{}", most_of(screen), screen.toned(ScreenTone::Faint, most))?,
+                false => writeln!(out, "{line}")?,
+            }
         }
         Ok(())
     }
@@ -246,6 +255,11 @@ fn name_max(screen: Screen) -> usize {
     NAME_MAX.min(screen.width.unwrap_or(usize::MAX) / 4)
 }
 
+/// Whether there is room for the highest value of each of several lines.
+fn has_most(screen: Screen) -> bool {
+    screen.width.is_none_or(|width| width >= NARROWEST)
+}
+
 /// The words before the highest value of a line.
 fn most_of(screen: Screen) -> &'static str {
     match screen.width {
@@ -259,7 +273,7 @@ fn most_of(screen: Screen) -> &'static str {
 fn names(table: &Table, axes: Axes, words: &CellFormatter) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for row in &table.rows {
-        let name = name(row, axes, words);
+        let name = name(table, row, axes, words);
         if !names.contains(&name) {
             names.push(name);
         }
@@ -270,13 +284,22 @@ fn names(table: &Table, axes: Axes, words: &CellFormatter) -> Vec<String> {
     names
 }
 
-fn name(row: &[Cell], axes: Axes, words: &CellFormatter) -> String {
-    let cell = axes.series.and_then(|column| row.get(column));
-    match cell {
-        Some(Cell::Cpu(cpu)) => format!("cpu {cpu}"),
-        Some(cell) => words.word(cell).value,
-        None => String::new(),
-    }
+/// The name of a series: all columns from its time to the last one that names it.
+fn name(table: &Table, row: &[Cell], axes: Axes, words: &CellFormatter) -> String {
+    let Some(series) = axes.series else { return String::new() };
+    let first = if axes.time < series { axes.time + 1 } else { series };
+    let cells = || (first..=series).filter_map(|column| Some((column, row.get(column)?)));
+    // A CPU tells more than its stream.
+    let has_cpu = cells().any(|(_, cell)| matches!(cell, Cell::Cpu(_)));
+    let is_said = |column: usize| !(has_cpu && table.columns.get(column).is_some_and(|column| column.name == "stream"));
+    let names = cells().filter(|&(column, cell)| is_said(column) && !matches!(cell, Cell::Empty));
+    let names: Vec<String> = names
+        .map(|(_, cell)| match cell {
+            Cell::Cpu(cpu) => format!("cpu {cpu}"),
+            cell => words.word(cell).value,
+        })
+        .collect();
+    if names.is_empty() { EMPTY.to_owned() } else { names.join(" ") }
 }
 
 /// The span of the rows, if their table does not give it.

@@ -14,13 +14,13 @@
 
 use std::io::{self, Write};
 
-use kymo_session::{Cell, Plot, Table};
+use kymo_session::{Cell, Table};
 
 use crate::answer::fit::{self, LeftOut};
 use crate::answer::place::{BAR_MIN, ColumnPlace, is_nothing, total};
 use crate::answer::screen::{Screen, ScreenTone, columns};
 use crate::answer::words::{CellFormatter, CellText, escaped, is_unknown};
-use crate::answer::{is_empty, numeric};
+use crate::answer::{is_empty, sum};
 use crate::show::{counted, duration};
 
 /// Columns of the longest bar.
@@ -75,7 +75,7 @@ pub(crate) fn rows(
         layout.row(table, &table.rows[row], words, out)?;
     }
     rest(table.omitted + (table.rows.len() - chosen.len()) as u64, screen, out)?;
-    layout.left_out.show(screen, out)
+    layout.left_out.show(table.omitted > 0, screen, out)
 }
 
 /// The table's title, and its span of time if that is wanted.
@@ -122,13 +122,16 @@ pub(crate) fn rest(omitted: u64, screen: Screen, out: &mut impl Write) -> io::Re
         return Ok(());
     }
     let rest = format!("... and {} (--top all)", counted(omitted, "more row"));
-    writeln!(out, "{}", screen.toned(ScreenTone::Faint, &rest))
+    for line in screen.wrapped(&rest) {
+        writeln!(out, "{}", screen.toned(ScreenTone::Faint, &line))?;
+    }
+    Ok(())
 }
 
 /// Bars behind the rows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Bars {
-    column: usize,
+    columns: Vec<usize>,
     width: usize,
     most: f64,
 }
@@ -143,28 +146,29 @@ struct TableLayout {
 
 impl TableLayout {
     fn new(table: &Table, rows: &[usize], words: &CellFormatter, screen: Screen, bars: bool) -> Self {
-        let place = |place: usize| ColumnPlace::of(place, table, fit::is_key(table, place), screen.width.is_some());
+        let place = |place: usize| ColumnPlace::of(place, table, fit::is_key(table, place), screen.width);
         let mut places: Vec<ColumnPlace> = (0..table.columns.len()).map(place).collect();
         for &row in rows {
             for ((place, column), cell) in places.iter_mut().zip(&table.columns).zip(&table.rows[row]) {
                 place.measure(cell, &words.word_of(column, cell), words);
             }
         }
+        // A column is zero if it is in all rows, also in those that are not shown.
+        for row in &table.rows {
+            places.iter_mut().zip(row).for_each(|(place, cell)| place.note(cell));
+        }
         places.iter_mut().for_each(ColumnPlace::make_room);
-        let wanted = match (&table.plot, screen.width) {
-            (Some(Plot::Bars { value } | Plot::Histogram { count: value, .. }), Some(_)) if bars => Some(*value),
-            _ => None,
-        };
+        let wanted = Some(fit::bars(table)).filter(|columns| bars && screen.width.is_some() && !columns.is_empty());
         let left_out = match screen.width {
             Some(width) => fit::fit(&mut places, width, wanted.is_some() && !rows.is_empty()),
             None => LeftOut::default(),
         };
         let used = total(&places);
         let free = screen.width.unwrap_or(0).saturating_sub(used + 2).min(BAR_MAX);
-        let bars = wanted.filter(|_| free >= BAR_MIN).map(|column| {
-            let cells = rows.iter().filter_map(|row| table.rows[*row].get(column));
-            let ends = cells.filter_map(|cell| Some(numeric(cell)?.finite_high()));
-            Bars { column, width: free, most: ends.fold(0.0, f64::max) }
+        let bars = wanted.filter(|_| free >= BAR_MIN).map(|columns| {
+            let ends = rows.iter().filter_map(|row| Some(sum(&table.rows[*row], &columns)?.finite_high()));
+            let most = ends.fold(0.0, f64::max);
+            Bars { columns, width: free, most }
         });
         Self { screen, places, bars, left_out }
     }
@@ -176,14 +180,14 @@ impl TableLayout {
         let mut line = String::new();
         for place in &self.places {
             let title = self.screen.begun(&place.title, place.width());
-            let gap = " ".repeat(place.width() - columns(&title));
+            let gap = " ".repeat(place.width().saturating_sub(columns(&title)));
             // A short title is placed above the values, not above their bounds.
             let before = if place.is_right { place.value.saturating_sub(columns(&title)) } else { 0 };
-            let (before, after) = gap.split_at(before);
+            let (before, after) = gap.split_at(before.min(gap.len()));
             line += before;
             line += &self.screen.toned(ScreenTone::Head, &title);
             line += after;
-            line += "  ";
+            line += &" ".repeat(place.gap);
         }
         writeln!(out, "{}", line.trim_end())
     }
@@ -193,8 +197,8 @@ impl TableLayout {
         let shown = self.places.iter().filter_map(|place| Some((place, row.get(place.column)?)));
         for (place, cell) in shown {
             let CellText { value, bounds } = match cell {
-                Cell::TimeRange(Some(begin), _) if place.begins_only => {
-                    CellText { value: words.times.word(*begin), bounds: String::new() }
+                Cell::TimeRange(begin, _) if place.begins_only => {
+                    CellText { value: words.begin(*begin), bounds: String::new() }
                 }
                 cell => words.word_of(&table.columns[place.column], cell),
             };
@@ -202,7 +206,7 @@ impl TableLayout {
                 Cell::Process { .. } => self.screen.cut_process(&value, place.value),
                 _ => self.screen.cut(&value, place.value),
             };
-            let gap = " ".repeat(place.value - columns(&value));
+            let gap = " ".repeat(place.value.saturating_sub(columns(&value)));
             // Zeros are as faint as nothing, on a terminal.
             let is_faint =
                 matches!(cell, Cell::Unknown | Cell::Empty) || self.screen.width.is_some() && is_nothing(cell);
@@ -211,12 +215,12 @@ impl TableLayout {
             if place.bounds > 0 {
                 line += " ";
                 line += &self.screen.toned(ScreenTone::Faint, &bounds);
-                line += &" ".repeat(place.bounds - columns(&bounds));
+                line += &" ".repeat(place.bounds.saturating_sub(columns(&bounds)));
             }
-            line += "  ";
+            line += &" ".repeat(place.gap);
         }
-        if let Some(bars) = self.bars
-            && let Some(number) = row.get(bars.column).and_then(numeric)
+        if let Some(bars) = &self.bars
+            && let Some(number) = sum(row, &bars.columns)
         {
             line += &self.bar(bars, number.low, number.finite_high());
         }
@@ -224,7 +228,7 @@ impl TableLayout {
     }
 
     /// Solid as far as it is certain, faint as far as it may be.
-    fn bar(&self, bars: Bars, low: f64, high: f64) -> String {
+    fn bar(&self, bars: &Bars, low: f64, high: f64) -> String {
         let eighths = |value: f64| {
             let share = if bars.most > 0.0 { (value / bars.most).clamp(0.0, 1.0) } else { 0.0 };
             (share * (bars.width * 8) as f64).round() as usize

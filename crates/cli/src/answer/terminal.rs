@@ -15,6 +15,7 @@ use std::io::{self, Write};
 
 use kymo_session::{Cell, Headline, Plot, Table};
 
+use crate::answer::fit::bars;
 use crate::answer::headline;
 use crate::answer::place::is_nothing;
 use crate::answer::plot::{self, Axes};
@@ -31,6 +32,8 @@ pub(crate) struct AnswerView<'a> {
     pub(crate) headline: Headline,
     /// A sentence about the events that were looked for.
     pub(crate) nothing: String,
+    /// Words before the headline: limits to which it is bound.
+    pub(crate) limits: String,
     /// Classes of the tables that matter; none: all.
     pub(crate) main_tables: &'a [&'static str],
     /// Rows of a table at most; `None`: all.
@@ -55,10 +58,11 @@ pub(crate) fn show(
         let matters = view.main_tables.is_empty() || view.main_tables.contains(&table.class);
         !face.table.is_empty() || matters && !has_no_name(table)
     };
+    let is_asked = |table: &Table| face.table.iter().any(|class| class == table.class);
     let (shown, others): (Vec<&Table>, Vec<&Table>) =
-        tables.iter().filter(|table| !is_bare(table)).partition(|table| is_main(table));
-    let found = !(shown.is_empty() && others.is_empty());
-    for line in screen.wrapped(&said(view, &shown, found, &words(span))) {
+        tables.iter().filter(|table| is_asked(table) || !is_bare(table)).partition(|table| is_main(table));
+    let found = tables.iter().any(|table| !is_bare(table));
+    for line in screen.wrapped(&said(view, &shown, (found, !face.no_plot), &words(span))) {
         writeln!(out, "{}", screen.toned(ScreenTone::Title, &line))?;
     }
     if let Some(span) = span {
@@ -95,8 +99,8 @@ fn one(table: &Table, words: &CellFormatter, screen: Screen, look: TableLook, ou
     if is_drawn { Ok(()) } else { table::show(table, words, screen, look, out) }
 }
 
-/// The headline in words.
-fn said(view: &AnswerView<'_>, shown: &[&Table], found: bool, words: &CellFormatter) -> String {
+/// The headline in words; `draws`: courses are drawn.
+fn said(view: &AnswerView<'_>, shown: &[&Table], (found, draws): (bool, bool), words: &CellFormatter) -> String {
     let is_divided = |table: &&Table| table.columns.first().is_some_and(|column| column.name == "period");
     // Courses have a period in each row anyway.
     if !shown.is_empty() && shown.iter().all(is_divided) {
@@ -104,15 +108,22 @@ fn said(view: &AnswerView<'_>, shown: &[&Table], found: bool, words: &CellFormat
             table.rows.iter().filter_map(|row| Some(words.word(row.first()?).value)).collect()
         };
         let most = shown.iter().map(|table| periods(table).len()).max().unwrap_or(0);
-        return format!(
-            "{} with results. Each table shows its greatest rows of all periods.",
-            counted(most as u64, "period")
-        );
+        let is_cut = |table: &&&Table| table.omitted > 0 || view.rows.is_some_and(|rows| rows < table.rows.len());
+        let is_drawn = |table: &&&Table| draws && matches!(table.plot, Some(Plot::Course { .. }));
+        let cut = shown.iter().filter(|table| is_cut(table) && !is_drawn(table));
+        let (greatest, first): (Vec<&Table>, Vec<&Table>) = cut.partition(|table| !bars(table).is_empty());
+        let rows = match (greatest.is_empty(), first.is_empty()) {
+            (true, true) => "",
+            (false, true) => " Each table shows its greatest rows of all periods.",
+            (true, false) => " Each table shows its first rows.",
+            (false, false) => " Tables show their greatest rows of all periods, or their first ones.",
+        };
+        return format!("{} with results.{rows}", counted(most as u64, "period"));
     }
     match view.headline.is_empty() {
         true if found => "Nothing stands out.".to_owned(),
         true => view.nothing.clone(),
-        false => headline::text(&view.headline, words),
+        false => format!("{}{}", view.limits, headline::text(&view.headline, words)),
     }
 }
 

@@ -105,13 +105,13 @@ fn headlines_come_first() {
             longest: 3.10 ms.
             2026-11-21 00:02:52.255263261 to 00:02:52.321931298 (66.668 ms)
 
-            The longest times without an event: of all lanes, and of each
-            Stream  CPU               Begin                 End   Length  Kind
-            1         1  00:02:52.315295125  00:02:52.318396353  3.10 ms  quiet  ███████████
-            1         1  00:02:52.318851311  00:02:52.321931298  3.08 ms  quiet  ██████████▉
-            1         1  00:02:52.311762443  00:02:52.314841868  3.08 ms  quiet  ██████████▉
-            ... and 6 more rows (--top all)
-        "#]],
+        The longest times without an event: of all lanes, and of each
+        Stream  CPU               Begin                 End   Length  Kind
+        -         -  00:02:52.320033281  00:02:52.321931298  1.90 ms  quiet  ██████▊
+        1         1  00:02:52.315295125  00:02:52.318396353  3.10 ms  quiet  ███████████
+        1         1  00:02:52.318851311  00:02:52.321931298  3.08 ms  quiet  ██████████▉
+        ... and 6 more rows (--top all)
+    "#]],
     );
 }
 
@@ -202,7 +202,7 @@ fn pairs_and_periods() {
          3.11 ms  00:02:52.255297979  00:02:52.258410634  job   ███████████████████████▌
          3.10 ms  00:02:52.315294824  00:02:52.318396353  job   ███████████████████████▍
         ... and 397 more rows (--top all)
-        all 0 or empty: Within that of, Uncertain (--wide)
+        0 or empty in these rows: Within that of, Uncertain (--wide)
 
         More tables: distribution (--table distribution, or --wide for all)
     "#]]
@@ -214,7 +214,7 @@ fn pairs_and_periods() {
 fn lines_fit() {
     let questions =
         ["count", "count --sizes", "threads", "gaps", "rates", "pairs --start jobs:begin --stop jobs:end --key id"];
-    for columns in [40, 80, 120, 200] {
+    for columns in [20, 26, 32, 40, 80, 120, 200] {
         for question in questions {
             let text = at(columns, &format!("{question} examples/traces/demo"));
             let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);

@@ -39,7 +39,7 @@ fn face() -> FaceArguments {
 /// A headline of these words.
 fn view(headline: &str) -> AnswerView<'static> {
     let parts = vec![HeadlinePart::Text(headline.to_owned())];
-    AnswerView { headline: Headline { parts }, nothing: "Nothing.".to_owned(), main_tables: &[], rows: None, top: None }
+    AnswerView { headline: Headline { parts }, nothing: "Nothing.".to_owned(), ..AnswerView::default() }
 }
 
 /// The text for people.
@@ -660,4 +660,34 @@ fn tables_by_class() {
     assert_eq!(classes(&["kinds"], true), Ok(vec!["kinds"]));
     assert_eq!(classes(&["all"], true), Ok(vec!["per-thread", "kinds"]));
     assert_eq!(classes(&["kind"], true), Err("there is no table `kind`; there are: per-thread, kinds".to_owned()));
+}
+
+/// Series of CPUs and names are not one of names.
+#[test]
+fn series_have_all_their_names() {
+    let columns = vec![
+        Column::new("period", "Period", CellClass::TimeRange),
+        Column::new("stream", "Stream", CellClass::Text),
+        Column::new("cpu", "CPU", CellClass::Cpu),
+        Column::new("name", "Event", CellClass::Text),
+        Column::of("count", "Count", "events"),
+    ];
+    let mut table = Table {
+        plot: Some(Plot::Course { time: 0, series: Some(3), value: 4 }),
+        ..Table::new("course", "Events over time", columns)
+    };
+    let text_cell = |text: &str| Cell::Text(text.to_owned());
+    let rows = [
+        [text_cell("s0"), Cell::Cpu(0), text_cell("open")],
+        [text_cell("s1"), Cell::Cpu(1), text_cell("open")],
+        [text_cell("s2"), Cell::Empty, text_cell("open")],
+        [text_cell("s2"), Cell::Cpu(2), Cell::Empty],
+    ];
+    for (number, series) in rows.into_iter().enumerate() {
+        let count = Cell::Count(Bounded::exact(number as u64 + 1));
+        table.rows.push([&[Cell::TimeRange(Some(BEGIN), Some(BEGIN + 1000))], &series[..], &[count]].concat());
+    }
+    let drawn = text(&[table], TERMINAL);
+    let names: Vec<&str> = drawn.lines().filter_map(|line| Some(line.split_once("  ")?.0)).collect();
+    assert!(names.starts_with(&["cpu 0 open", "cpu 1 open", "s2 open", "cpu 2"]), "{drawn}");
 }

@@ -54,7 +54,7 @@ impl Dice {
 
     fn text(&mut self) -> String {
         let pieces =
-            ["", "a", "\n", "\"", ",", "\x1b[2J", "音楽", "e\u{301}", "\u{202e}", "longer than most names are"];
+            ["", "a", "\n", "❤\u{fe0f}", ",", "\x1b[2J", "音楽", "e\u{301}", "\u{202e}", "longer than most names are"];
         (0..self.below(6)).map(|_| pieces[self.below(10) as usize]).collect()
     }
 
@@ -102,8 +102,9 @@ impl Dice {
         // Columns may lack, too.
         let mut column = || self.below(7) as usize;
         let (one, two, three) = (column(), column(), column());
-        table.plot = match self.below(5) {
+        table.plot = match self.below(6) {
             0 => None,
+            5 => Some(Plot::Sums { values: [one, two] }),
             1 => Some(Plot::Bars { value: one }),
             2 => Some(Plot::Histogram { low: one, high: two, count: three }),
             _ => Some(Plot::Course { time: one, series: (two > 3).then_some(two), value: three }),

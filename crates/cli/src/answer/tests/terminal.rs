@@ -74,8 +74,8 @@ fn a_wide_table_at_40_columns() {
         Xorg (691)                  254   254 us
         ... and 408 more rows (--top all)
         left out: Min, Average, Max, Deviation,
-        50 %, 99 %, In doubt; all 0 or empty:
-        Life, Never ended (--wide)
+        50 %, 99 %, In doubt; 0 or empty in
+        these rows: Life, Never ended (--wide)
     "#]],
     );
 }
@@ -90,12 +90,12 @@ fn a_wide_table_at_80_columns() {
         2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
 
         Wakeup to run, by thread
-        Thread                               Interv…    Total  Average      Max     99 %
-        multithread (2673)                    12,500  12.5 ms   250 us  1.25 ms   625 us
-        kworker/u16:3-events_unbound (4297)    4,230  4.23 ms  84.6 us   423 us   212 us
-        Xorg (691)                               254   254 us  5.08 us  25.4 us  12.7 us
+        Thread                        Inter…    Total  Average      Max     99 %  In do…
+        multithread (2673)            12,500  12.5 ms   250 us  1.25 ms   625 us       0
+        kworker/u1…ts_unbound (4297)   4,230  4.23 ms  84.6 us   423 us   212 us       3
+        Xorg (691)                       254   254 us  5.08 us  25.4 us  12.7 us       0
         ... and 408 more rows (--top all)
-        left out: Min, Deviation, 50 %, In doubt; all 0 or empty: Life, Never ended
+        left out: Min, Deviation, 50 %; 0 or empty in these rows: Life, Never ended
         (--wide)
     "#]],
     );
@@ -116,7 +116,7 @@ fn a_wide_table_at_120_columns() {
         kworker/…_unbound (4297)      4,230  4.23 ms  42.3 us  84.6 us   423 us    60.4 us  70.5 us   212 us         3  ██▊
         Xorg (691)                      254   254 us  2.54 us  5.08 us  25.4 us    3.63 us  4.23 us  12.7 us         0  ▏
         ... and 408 more rows (--top all)
-        all 0 or empty: Life, Never ended (--wide)
+        0 or empty in these rows: Life, Never ended (--wide)
     "#]],
     );
 }
@@ -136,7 +136,7 @@ fn a_wide_table_at_200_columns() {
         kworker/u16:3-events_unbound (4297)      4,230  4.23 ms  42.3 us  84.6 us   423 us    60.4 us  70.5 us   212 us         3  ██████████▏
         Xorg (691)                                 254   254 us  2.54 us  5.08 us  25.4 us    3.63 us  4.23 us  12.7 us         0  ▋
         ... and 408 more rows (--top all)
-        all 0 or empty: Life, Never ended (--wide)
+        0 or empty in these rows: Life, Never ended (--wide)
     "#]],
     );
 }
@@ -376,4 +376,198 @@ fn a_course_without_length_is_a_table() {
     let (short, long) = (course(1), course(1000));
     assert!(short.contains("tick") && short.contains("Period") && !short.contains('│'), "{short}");
     assert!(long.contains('│') && !long.contains("Period"), "{long}");
+}
+
+/// On a narrow terminal, a row still says of which period and of which CPU it is.
+#[test]
+fn periods_and_names_stay_on_a_narrow_terminal() {
+    let columns = vec![
+        Column::new("period", "Period", CellClass::TimeRange),
+        Column::new("cpu", "CPU", CellClass::Cpu),
+        Column::new("busy", "Busy", CellClass::Duration),
+        Column::of("switches", "Switches", "switches"),
+    ];
+    let row = |cpu, busy| {
+        let count = Cell::Count(Bounded::exact(busy / 100));
+        let range = Cell::TimeRange(Some(BEGIN), Some(BEGIN + 1_000_000));
+        vec![range, Cell::Cpu(cpu), Cell::Duration(Bounded::exact(busy)), count]
+    };
+    let mut early = row(1, 900);
+    early[0] = Cell::TimeRange(None, Some(BEGIN));
+    let table = Table {
+        span_ns: Some((BEGIN, BEGIN + 2_000_000)),
+        rows: vec![row(0, 500), early],
+        plot: Some(Plot::Bars { value: 2 }),
+        ..Table::new("per-cpu", "CPUs", columns)
+    };
+    expect![[r#"
+        2 periods with results.
+        2016-03-04 17:46:22.000000000 to
+        17:46:22.002000000 (2.000 ms)
+
+        CPUs
+        Period              CPU    Busy
+        17:46:22.000000000    0  500 ns
+        earlier               1  900 ns
+        left out: end of Period, Switches
+        (--wide)
+    "#]]
+    .assert_eq(&shown(std::slice::from_ref(&table), &view("All."), width(40), &face()));
+    let narrower = shown(&[table], &view("All."), width(30), &face());
+    assert!(narrower.contains("17:46:22.000000000   0 500 ns\n"), "{narrower}");
+}
+
+/// Rows that are cut say which they are: those with the longest bars, or the first.
+#[test]
+fn rows_of_periods_are_the_greatest_or_the_first() {
+    let table = |plot: Option<Plot>| {
+        let columns = vec![
+            Column::new("period", "Period", CellClass::TimeRange),
+            Column::new("cpu", "CPU", CellClass::Cpu),
+            Column::of("events", "Events", "events"),
+        ];
+        let row = |cpu| vec![Cell::TimeRange(Some(BEGIN), Some(BEGIN + 1)), Cell::Cpu(cpu), Cell::Integer(cpu.into())];
+        Table { rows: vec![row(0), row(1), row(2)], plot, ..Table::new("cpus", "CPUs", columns) }
+    };
+    let (bars, plain) = (table(Some(Plot::Bars { value: 2 })), table(None));
+    let said = |tables: &[Table], rows| {
+        let text = shown(tables, &AnswerView { rows, ..view("All.") }, width(200), &face());
+        text.lines().next().map(str::to_owned).unwrap_or_default()
+    };
+    let of = |rest: &str| format!("1 period with results.{rest}");
+    assert_eq!(said(std::slice::from_ref(&bars), Some(2)), of(" Each table shows its greatest rows of all periods."));
+    assert_eq!(said(std::slice::from_ref(&plain), Some(2)), of(" Each table shows its first rows."));
+    let both = [bars.clone(), plain.clone()];
+    assert_eq!(said(&both, Some(2)), of(" Tables show their greatest rows of all periods, or their first ones."));
+    assert_eq!(said(&both, None), of(""));
+    // A course is drawn as it is.
+    let course = Plot::Course { time: 0, series: Some(1), value: 2 };
+    let drawn = [bars, Table { plot: Some(course), ..plain }];
+    assert_eq!(said(&drawn, Some(2)), of(" Each table shows its greatest rows of all periods."));
+}
+
+/// Bars of two values together choose rows by both.
+#[test]
+fn rows_with_the_greatest_sums_are_shown() {
+    let columns = vec![
+        Column::new("thread", "Thread", CellClass::Text),
+        Column::of("read", "Read", "B"),
+        Column::of("write", "Written", "B"),
+    ];
+    let row = |name: &str, read, write| {
+        vec![Cell::Text(name.to_owned()), Cell::Count(Bounded::exact(read)), Cell::Count(Bounded::exact(write))]
+    };
+    let table = Table {
+        rows: vec![row("both", 40, 0), row("little", 50, 1), row("writer", 0, 100)],
+        plot: Some(Plot::Sums { values: [1, 2] }),
+        ..Table::new("per-thread", "Threads", columns)
+    };
+    expect![[r#"
+        All.
+
+        Threads
+        Thread  Read  Written
+        little    50        1  ███████████████▎
+        writer     0      100  ██████████████████████████████
+        ... and 1 more row (--top all)
+    "#]]
+    .assert_eq(&shown(&[table], &AnswerView { rows: Some(2), ..view("All.") }, width(60), &face()));
+}
+
+/// The row of all lanes together, which the headline is about, is among those that are shown.
+#[test]
+fn the_row_of_all_together_is_shown() {
+    let columns = vec![
+        Column::new("stream", "Stream", CellClass::Text),
+        Column::new("cpu", "CPU", CellClass::Cpu),
+        Column::new("length", "Length", CellClass::Duration),
+    ];
+    let row = |name: [Cell; 2], length| [&name[..], &[Cell::Duration(Bounded::exact(length))]].concat();
+    let lane = |cpu, length| row([Cell::Text(format!("s{cpu}")), Cell::Cpu(cpu)], length);
+    let table = Table {
+        rows: vec![
+            row([Cell::Empty, Cell::Empty], 5),
+            row([Cell::Empty, Cell::Empty], 4),
+            lane(0, 9),
+            lane(0, 8),
+            lane(1, 7),
+        ],
+        plot: Some(Plot::Bars { value: 2 }),
+        ..Table::new("gaps", "Gaps", columns)
+    };
+    expect![[r#"
+        All.
+
+        Gaps
+        Stream  CPU  Length
+        -         -    5 ns  ██████████▌
+        s0        0    9 ns  ███████████████████
+        ... and 3 more rows (--top all)
+    "#]]
+    .assert_eq(&shown(&[table], &AnswerView { rows: Some(2), ..view("All.") }, width(40), &face()));
+}
+
+/// A column is zero if it is in all rows, not only in those that are shown.
+#[test]
+fn columns_are_zero_in_all_rows() {
+    let columns = vec![
+        Column::new("cpu", "CPU", CellClass::Cpu),
+        Column::new("thread", "Thread", CellClass::Text),
+        Column::new("uncertain", "Uncertain", CellClass::Flag).rest(),
+        Column::of("life", "Life", "lives").rest(),
+    ];
+    let row = |cpu| vec![Cell::Cpu(cpu), Cell::Text("idle".to_owned()), Cell::Flag(cpu == 2), Cell::Integer(0)];
+    let table = Table { rows: vec![row(0), row(1), row(2)], ..Table::new("cpus", "CPUs", columns) };
+    let of = |table: &Table| {
+        let view = AnswerView { rows: Some(2), ..view("All.") };
+        shown(std::slice::from_ref(table), &view, width(80), &face())
+    };
+    expect![[r#"
+        All.
+
+        CPUs
+        CPU  Thread  Uncertain
+          0  idle           no
+          1  idle           no
+        ... and 1 more row (--top all)
+        all 0 or empty: Life (--wide)
+    "#]]
+    .assert_eq(&of(&table));
+    let part = Table { omitted: 1, ..table };
+    assert!(of(&part).contains("0 or empty in these rows: Life"), "{}", of(&part));
+}
+
+/// A table that is asked for is shown, even if there is nothing in it.
+#[test]
+fn a_table_without_rows_that_is_asked_for() {
+    let table = Table::new("errors", "Errors of system calls", vec![Column::new("errno", "Error", CellClass::Number)]);
+    let asked = FaceArguments { table: vec!["errors".to_owned()], ..face() };
+    expect![[r#"
+        System call read took most time.
+
+        Errors of system calls
+        nothing
+    "#]]
+    .assert_eq(&shown(&[table], &view("System call read took most time."), TERMINAL, &asked));
+}
+
+/// Names of pictures, at all widths.
+#[test]
+fn pictures_in_names() {
+    let columns = vec![Column::new("name", "Name", CellClass::Text), Column::of("count", "Count", "events")];
+    let row = |name: &str| vec![Cell::Text(name.repeat(40)), Cell::Count(Bounded::exact(7))];
+    let rows = ["❤\u{fe0f}", "1\u{fe0f}\u{20e3}", "👩\u{200d}💻"].map(row).to_vec();
+    let table = [Table { rows, plot: Some(Plot::Bars { value: 1 }), ..Table::new("names", "Names", columns) }];
+    for columns in 20..=200 {
+        let text = text(&table, width(columns));
+        assert!(text.lines().all(|line| screen::columns(line) <= columns), "{columns}: {text}");
+    }
+}
+
+/// The limits of an answer are said before its headline.
+#[test]
+fn limits_come_before_the_headline() {
+    let view = AnswerView { limits: "Within --min 30.0 us: ".to_owned(), ..view("Of 1 pair, all took 50.0 us.") };
+    let text = shown(&[waits()], &view, TERMINAL, &face());
+    assert!(text.starts_with("Within --min 30.0 us: Of 1 pair, all took 50.0 us.\n"), "{text}");
 }

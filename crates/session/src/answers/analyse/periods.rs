@@ -326,6 +326,7 @@ fn with_period(table: &mut Table, plan: &PeriodPlan) {
             Some(Plot::Course { time: moved(time), series: series.map(moved), value: moved(value) })
         }
         Some(Plot::Bars { value }) => Some(Plot::Bars { value: moved(value) }),
+        Some(Plot::Sums { values }) => Some(Plot::Sums { values: values.map(moved) }),
     };
 }
 
