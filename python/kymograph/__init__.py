@@ -3,7 +3,7 @@
 >>> import kymograph
 >>> trace = kymograph.open("examples/traces/demo")
 >>> trace
-<kymograph.Trace 'examples/traces/demo': 2,400 events in 71.210 ms>
+<kymograph.Trace 'examples/traces/demo': 2,400 events in 66.668 ms>
 >>> trace.events("jobs:begin", columns=["time", "worker"]).to_polars().shape
 (400, 2)
 >>> trace.pairs(start="jobs:begin", stop="jobs:end", key="id")

@@ -140,8 +140,8 @@ fn a_trace_without_streams_has_an_answer() {
 #[test]
 fn times_of_info_can_be_typed() {
     for (zone, begin, end) in [
-        ("UTC", "2026-11-21T00:02:52.253260578Z", "2026-11-21T00:02:52.324470096Z"),
-        ("America/New_York", "2026-11-20T19:02:52.253260578-05:00", "2026-11-20T19:02:52.324470096-05:00"),
+        ("UTC", "2026-11-21T00:02:52.255263261Z", "2026-11-21T00:02:52.321931298Z"),
+        ("America/New_York", "2026-11-20T19:02:52.255263261-05:00", "2026-11-20T19:02:52.321931298-05:00"),
     ] {
         let (info, _, _) = run(&["info", "DEMO"], zone);
         assert!(info.contains(&format!("from {begin} to {end}")), "{info}");
@@ -166,11 +166,11 @@ fn spans_name_the_zone() {
         let out = run(&[words, &["DEMO"]].concat(), zone).0;
         out.lines().next().unwrap_or_default().to_owned()
     };
-    let from = "2026-11-20 19:02:52.253260578-05:00 to 19:02:52.324470096-05:00";
+    let from = "2026-11-20 19:02:52.255263261-05:00 to 19:02:52.321931298-05:00";
     assert!(title(&["threads"], "America/New_York").contains(from), "{}", title(&["threads"], "America/New_York"));
-    let from = "2026-11-21 00:02:52.253260578Z to 00:02:52.324470096Z";
+    let from = "2026-11-21 00:02:52.255263261Z to 00:02:52.321931298Z";
     assert!(title(&["threads", "--gmt"], "America/New_York").contains(from));
-    let from = "2026-11-21 00:02:52.253260578 to 00:02:52.324470096";
+    let from = "2026-11-21 00:02:52.255263261 to 00:02:52.321931298";
     assert!(title(&["threads"], "UTC").contains(from), "{}", title(&["threads"], "UTC"));
 }
 
@@ -182,11 +182,11 @@ fn times_outside_of_the_trace_are_refused() {
         assert_eq!((out.as_str(), status), ("", 2), "{errors}");
         errors.lines().next().unwrap_or_default().to_owned()
     };
-    let span = "which is from 2026-11-21 00:02:52.253260578 to 2026-11-21 00:02:52.324470096";
+    let span = "which is from 2026-11-21 00:02:52.255263261 to 2026-11-21 00:02:52.321931298";
     assert_eq!(message("--begin", "00:03"), format!("error: --begin is after the end of the trace, {span}"));
     assert_eq!(message("--end", "00:02"), format!("error: --end is before the begin of the trace, {span}"));
     // Each end of the trace is within.
-    for (option, time) in [("--begin", "00:02:52.324470096"), ("--end", "00:02:52.253260578")] {
+    for (option, time) in [("--begin", "00:02:52.321931298"), ("--end", "00:02:52.255263261")] {
         assert_eq!(run(&["threads", option, time, "--csv", "DEMO"], "UTC").2, 0, "{time}");
     }
 }

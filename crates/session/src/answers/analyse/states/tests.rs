@@ -238,7 +238,7 @@ fn the_corpus_says_the_same_however_it_is_cut() {
         let cut = session(folder, Some(&cache.path().join("cut")), (3, Some(20_000)));
         let Some((first, _)) = whole.event_span() else { continue };
         for step in 0..20 {
-            let at_ns = first + step * step * 10_000_000;
+            let at_ns = first.saturating_add(step * step * 10_000_000);
             let (one, other) = (at(&whole, at_ns), at(&cut, at_ns));
             assert!(one == other, "{} at {at_ns}: {one:#?} became {other:#?}", folder.display());
             asked += usize::from(one.is_some());
