@@ -241,7 +241,7 @@ fn parts_of_the_corpus() {
     for trace in traces(&corpus) {
         let trace = trace.to_str().expect("the corpus has plain names");
         let Some(span) = middle(trace) else { continue };
-        // An event whose time is unknown is in every window, and in no part.
+        // An event without a known time is in every window, and in no part.
         let Some(truth) = truth(trace, span).filter(|text| !text.contains("[Error]")) else { continue };
         if let Some(texts) = both(trace, span, &[], babeltrace) {
             babeltraced += 1;

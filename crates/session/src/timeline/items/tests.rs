@@ -77,11 +77,16 @@ fn write_trace(folder: &Path, switches: usize) -> Truth {
     truth
 }
 
-fn built(folder: &Path, slice_bytes: Option<u64>) -> Arc<Timeline> {
+/// A timeline of which nothing is read yet.
+fn unread(folder: &Path, slice_bytes: Option<u64>) -> Arc<Timeline> {
     let options = OpenOptions { threads: 2, ..OpenOptions::default() };
     let mut session = Session::open(&[folder.to_owned()], &options).unwrap();
     session.slice_bytes = slice_bytes;
-    let timeline = Arc::new(session).timeline(&TimelineOptions::default()).unwrap();
+    Arc::new(session).timeline(&TimelineOptions::default()).unwrap()
+}
+
+fn built(folder: &Path, slice_bytes: Option<u64>) -> Arc<Timeline> {
+    let timeline = unread(folder, slice_bytes);
     timeline.start();
     timeline.wait(&Progress::default()).unwrap();
     timeline
@@ -347,6 +352,31 @@ fn pages_of_threads_have_the_events_at_which_their_cpus_ran_them() {
         }
         assert_eq!(back, expected, "{tids:?}");
     }
+}
+
+/// As long as a CPU's last switch is not read, nothing says which thread its events are of.
+#[cfg(feature = "columns")]
+#[test]
+fn pages_of_threads_say_whether_events_may_be_missing() {
+    use crate::timeline::EventsOfThreads;
+    use crate::{EventsQuestion, PageOf, RowPlace};
+
+    let folder = tempfile::tempdir().unwrap();
+    write_trace(folder.path(), 300);
+    let timeline = unread(folder.path(), Some(1));
+    assert!(timeline.chunks.len() > 2);
+    let asked = || {
+        let wanted = EventsOfThreads::new(&timeline, vec![1..=4]);
+        let pages = timeline.session.event_pages(&EventsQuestion::default()).unwrap().of_threads(wanted);
+        let progress = Arc::new(Progress::default());
+        let place = RowPlace { time_ns: i64::MAX, behind: 0 };
+        let page = pages.page(PageOf::Before(place), 10, &progress).unwrap();
+        (page.is_complete, pages.count(u64::MAX, &progress).unwrap().is_exact)
+    };
+    assert_eq!(asked(), (false, false));
+    timeline.start();
+    timeline.wait(&Progress::default()).unwrap();
+    assert_eq!(asked(), (true, true));
 }
 
 /// A key begins again before it has ended, and a function ends with the one around it: their ends are no events.
