@@ -67,7 +67,7 @@ static void handle(int signal)
     __atomic_fetch_add(&counts[1].ended, 1, __ATOMIC_RELAXED);
     if (number < signals)
         send_later(signal == SIGUSR2, number);
-    if (jumps && is_inside && number % 16 == 0) {
+    if (jumps && is_inside && number % 4 == 0) {
         __atomic_fetch_add(&counts[2].begun, 1, __ATOMIC_RELAXED);
         /*
          * Who jumps lets signals come again while he is still on this stack: if those jumped too, each would leave less of it, until
