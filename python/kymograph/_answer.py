@@ -52,9 +52,9 @@ class Answer:
 
     >>> answer = trace.rates(period="10ms")
     >>> answer
-    <kymograph.Answer rates: rates (4 rows), course (28 rows); complete>
+    <kymograph.Answer rates: rates (4 rows), course (27 rows); complete>
     >>> answer["rates"].rows()[0]
-    ('jobs:chunk', 1200, 114, 169, 189)
+    ('jobs:chunk', 1200, 183, 180, 192)
     >>> answer.report.complete
     True
     """

@@ -240,7 +240,7 @@ class Trace(Analyses):
         """Number of events by ``class``, ``stream`` or ``trace``; with ``sizes``, also their sizes.
 
         >>> trace.count()["count"].rows()[:2]
-        [('jobs:chunk', 1200, 16851.67...), ('jobs:begin', 400, 5617.22...)]
+        [('jobs:chunk', 1200, 17999.63...), ('jobs:begin', 400, 5999.87...)]
         >>> trace.count(by="trace", event="jobs:b*")["count"]["events"]
         [400]
         """

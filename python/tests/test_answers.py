@@ -114,8 +114,8 @@ def compare(path: str, method: str, options: dict[str, Any], words: list[str]) -
     assert report.events_discarded == said["events_discarded"]
     assert report.packets_lost == said["packets_lost"]
     assert report.complete == said["complete"]
-    # Where people ask for few rows, they see those.
-    if all(table.num_rows <= 10 for table in answer) and "top" in options:
+    # Where people ask for few rows, they see those; of gaps, the command shows so many of all together.
+    if all(table.num_rows <= 10 for table in answer) and "top" in options and method != "gaps":
         assert str(answer) == command([method, *words, path])[0]
 
 

@@ -30,9 +30,9 @@ def run(program: str, words: list[str]) -> tuple[int, bytes, bytes]:
         (["print", "--bogus", "examples/traces/demo"], 2),
         (["print", "--filter", "queue_dept > 3", "examples/traces/demo"], 2),
         (["print", "--begin", "2", "--end", "1", "examples/traces/demo"], 2),
-        (["cpu", "examples/traces/demo"], 1),
+        (["cpu", "examples/traces/demo"], 2),
         (["man", "nothing"], 2),
-        (["state", "--at", "1", "examples/traces/demo"], 1),
+        (["state", "--at", "1", "examples/traces/demo"], 2),
     ],
 )
 def test_it_is_the_program(words: list[str], status: int) -> None:
