@@ -627,7 +627,14 @@ def schedule(chance, cpus, length):
     machine = Machine(chance, cpus)
     while machine.now < length:
         machine.step()
-    return machine.events, machine.now + 10
+    end = machine.now + 10
+    # Answers are about the time from the first to the last event or loss: it is the same with losses.
+    machine.events[0] = [(0, MARKS[0], {"key": 0}), *machine.events[0], (end, MARKS[1], {"key": 0})]
+    return machine.events, end
+
+
+# Events that are never left out.
+MARKS = ("work_begin", "work_end")
 
 
 def packets_of(chance, events, end, is_lossy):
@@ -637,9 +644,9 @@ def packets_of(chance, events, end, is_lossy):
         cuts = sorted(chance.sample(range(1, end), 6))
         discarded = 0
         for begin, until in zip([0, *cuts], [*cuts, end]):
-            inside = [event for event in mine if begin <= event[0] < until]
+            inside = [event for event in mine if begin <= event[0] < until or event[0] == until == end]
             if is_lossy and begin and chance.random() < 0.4:
-                kept = [event for event in inside if chance.random() < 0.6]
+                kept = [event for event in inside if chance.random() < 0.6 or event[1] in MARKS]
                 discarded += len(inside) - len(kept)
                 inside = kept
             packets.append(tiny_trace.Packet(cpu, begin, until, inside, discarded=discarded))
