@@ -152,7 +152,7 @@ withInvented("who records", (stage) => {
     await page.keyboard.press("Tab");
     expect(await filter(page).inputValue()).toMatch(/cpu_id$/);
     await page.keyboard.type(" == 3");
-    // It closes what is offered, or leaves the box if nothing is.
+    // It closes the offers, or leaves the box if there are none.
     await page.keyboard.press("Escape");
     await filter(page).press("Enter");
     await expect.poll(() => page.locator(".record-matched, .record-refusal").count()).toBe(1);
