@@ -215,7 +215,7 @@ def table(results, load):
     lines = [
         f"# The viewer on {run.machine()}, {os.cpu_count()} cores, {datetime.date.today()}",
         "",
-        f"Load before the first run: {load:.2f}. Medians over the rounds; moves are 60 rows by 1,920 buckets over HTTP, one after the other.",
+        f"Load before the first run: {load:.2f}. Medians over the rounds; moves are {ROWS} rows by {BUCKETS:,} buckets over HTTP, one after the other.",
         "",
         "| trace | events | MB | first tiles, s | pyramid, s | processor, s | most memory, MB | pyramid, % | again, s | a move, p50 / p95 / max, ms |",
         "|---|---|---|---|---|---|---|---|---|---|",
