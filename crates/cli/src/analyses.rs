@@ -96,8 +96,7 @@ fn within_trace(
     (begin_ns, end_ns): (Option<i64>, Option<i64>),
     times: &InstantFormat,
 ) -> Result<(), StopReason> {
-    let span = session.event_span().or_else(|| session.packets_span_ns());
-    let Some((first_ns, last_ns)) = span else { return Ok(()) };
+    let Some((first_ns, last_ns)) = session.event_span() else { return Ok(()) };
     let wrong = match (begin_ns, end_ns) {
         (Some(begin), _) if begin > last_ns => "--begin is after the end of the trace",
         (_, Some(end)) if end < first_ns => "--end is before the begin of the trace",

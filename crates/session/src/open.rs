@@ -68,7 +68,7 @@ pub struct Session {
     /// Where analyses' parts are cut besides, for tests: in the order of time.
     pub(crate) cuts_ns: Vec<i64>,
     opened: Report,
-    /// From the first to the last event, once somebody asked.
+    /// From the first to the last event, once that was asked for.
     event_span: OnceLock<Option<(i64, i64)>>,
     /// Files that were there and are not any more.
     gone: GoneFiles,
@@ -287,19 +287,6 @@ impl Session {
         let names = self.class_names();
         let is_unmatched = |pattern: &&str| !names.iter().any(|name| glob::matches(pattern, name));
         patterns.iter().map(String::as_str).filter(is_unmatched).collect()
-    }
-
-    /// From when to when the packets of all data streams are; `None` if some do not say, or there are none.
-    #[must_use]
-    pub fn packets_span_ns(&self) -> Option<(i64, i64)> {
-        let mut span: Option<(i64, i64)> = None;
-        for (_, stream) in self.streams() {
-            let (Some(first), Some(last)) = (stream.packets.first(), stream.packets.last()) else { continue };
-            let clock = stream.clock?;
-            let (begin, end) = (clock.nanos(first.begin_cycles?)?, clock.nanos(last.end_cycles?)?);
-            span = Some(span.map_or((begin, end), |known| (known.0.min(begin), known.1.max(end))));
-        }
-        span
     }
 
     /// How many data streams have no clock, so that their events have no times, and how many there are.

@@ -8,8 +8,10 @@
 //! Packets may begin hours before their first event and end long after their last one: nothing is
 //! drawn there. Times with losses and packets that cannot be read are shown, though they have no events.
 
+use std::sync::Arc;
+
 use kymo_scan::index::PacketRow;
-use kymo_scan::{BatchContent, Cursor, CursorItem, DataStream, Slice};
+use kymo_scan::{BatchContent, Cursor, CursorItem, DataStream, Slice, Trace};
 
 use crate::open::progress::Progress;
 use crate::open::{Session, TimeOrigin};
@@ -41,41 +43,43 @@ impl Session {
 }
 
 fn event_span(session: &Session) -> Option<(i64, i64)> {
-    let streams = session.streams();
-    if !streams.iter().all(|(_, stream)| is_in_order(stream)) || !TimeOrigin::all_same(&session.origins()) {
+    if !TimeOrigin::all_same(&session.origins()) {
         return None;
     }
-    let lost: Vec<(i64, i64)> = streams.iter().flat_map(|(_, stream)| losses(stream)).collect();
-    // Of some losses it is not known when they begin or end.
-    let first_loss = lost.iter().map(|loss| loss.0).filter(|begin| *begin != i64::MIN).min();
-    let last_loss = lost.iter().map(|loss| loss.1).filter(|end| *end != i64::MAX).max();
+    let losses: Vec<LossSpan> = session.streams().iter().map(|(_, stream)| losses(stream)).collect::<Option<_>>()?;
     let mut cursors = session.cursors(false, &[], &Progress::default());
-    let first = first_event(session, &mut cursors, first_loss)?;
-    let last = last_event(session, &mut cursors, last_loss)?;
+    let first = edge(session, &mut cursors, losses.iter().filter_map(|lost| lost.begin).min(), Edge::First)?;
+    let last = edge(session, &mut cursors, losses.iter().filter_map(|lost| lost.end).max(), Edge::Last)?;
     (first <= last).then_some((first, last))
 }
 
-/// Whether the packets of a stream have times and begin one after the other: where a clock was set back, the first event may be
-/// anywhere.
-fn is_in_order(stream: &DataStream) -> bool {
-    let begins = || stream.packets.iter().map(|row| times(stream, &row).map(|times| times.0));
-    begins().all(|begin| begin.is_some()) && begins().is_sorted()
+/// When the first known loss of a stream begins, and the last one ends: of some losses it is not known.
+#[derive(Default)]
+struct LossSpan {
+    begin: Option<i64>,
+    end: Option<i64>,
 }
 
-/// When events of a stream were lost.
-fn losses(stream: &DataStream) -> Vec<(i64, i64)> {
-    let Some(clock) = stream.clock else { return Vec::new() };
-    let nanos = |cycles: Option<u64>, else_ns| cycles.map_or(else_ns, |cycles| clock.nanos_saturating(cycles));
-    let mut before = None;
-    let mut found = Vec::new();
-    for row in stream.packets.range(0..stream.packets.len()) {
+/// The losses of a stream; `None`: packets have no times, or do not begin one after the other. Where a clock was set back, the
+/// first event may be anywhere.
+fn losses(stream: &DataStream) -> Option<LossSpan> {
+    let nanos = |cycles: Option<u64>| Some(stream.clock?.nanos_saturating(cycles?));
+    let mut lost = LossSpan::default();
+    let mut before: Option<PacketRow> = None;
+    for row in stream.packets.iter() {
+        let (begin, _) = times(stream, &row)?;
+        if before.as_ref().and_then(|before| times(stream, before)).is_some_and(|before| begin < before.0) {
+            return None;
+        }
         let events = stream.counters.lost_events(before.as_ref(), &row);
         let packets = stream.counters.lost_packets(before.as_ref(), &row);
-        let lost = events.iter().chain(&packets);
-        found.extend(lost.map(|loss| (nanos(loss.begin_cycles, i64::MIN), nanos(loss.end_cycles, i64::MAX))));
+        for loss in events.iter().chain(&packets) {
+            lost.begin = lost.begin.into_iter().chain(nanos(loss.begin_cycles)).min();
+            lost.end = lost.end.max(nanos(loss.end_cycles));
+        }
         before = Some(row);
     }
-    found
+    Some(lost)
 }
 
 /// When a packet begins and ends.
@@ -84,89 +88,87 @@ fn times(stream: &DataStream, row: &PacketRow) -> Option<(i64, i64)> {
     Some((clock.nanos_saturating(row.begin_cycles?), clock.nanos_saturating(row.end_cycles?)))
 }
 
-/// The earlier one of a time and the first event.
-fn first_event(session: &Session, cursors: &mut [Cursor], known: Option<i64>) -> Option<i64> {
-    let streams = session.streams();
-    let begin = |number: usize| Some(times(streams[number].1, &streams[number].1.packets.first()?)?.0);
-    let mut order: Vec<(i64, usize)> = (0..streams.len()).filter_map(|number| Some((begin(number)?, number))).collect();
-    order.sort_unstable();
-    let mut slice = Slice { begin: i64::MIN, end: None, wanted: vec![0..0; streams.len()], bytes: 0 };
-    let (mut first, mut left) = (known, READ_MAX);
-    for (_, number) in order {
-        let packets = &streams[number].1.packets;
-        for packet in 0..packets.len() {
-            let Some((begin, _)) = times(streams[number].1, &packets.get(packet)) else { break };
-            if first.is_some_and(|first| first <= begin) {
-                break;
-            }
-            slice.wanted[number] = packet..packet + 1;
-            let bytes = packets.packet_bytes(packet..packet + 1);
-            let found = if bytes <= left && packet < EMPTY_MAX {
-                left -= bytes;
-                cursors[number].enter(&slice);
-                event(&mut cursors[number], false)
-            } else {
-                FoundEvent::Unreadable
-            };
-            let found = match found {
-                FoundEvent::At(time) => time,
-                FoundEvent::Nothing => continue,
-                FoundEvent::Unreadable => begin,
-            };
-            first = Some(first.map_or(found, |first| first.min(found)));
-            break;
-        }
-    }
-    first
+/// One of the two ends of the time that has events.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Edge {
+    First,
+    Last,
 }
 
-/// The later one of a time and the last event.
-fn last_event(session: &Session, cursors: &mut [Cursor], known: Option<i64>) -> Option<i64> {
+impl Edge {
+    /// The one of two times that is farther out.
+    fn outer(self, one: i64, other: i64) -> i64 {
+        if self == Self::First { one.min(other) } else { one.max(other) }
+    }
+
+    /// When a packet begins or ends.
+    fn of(self, (begin, end): (i64, i64)) -> i64 {
+        if self == Self::First { begin } else { end }
+    }
+}
+
+/// The first event or the last one, or a time that is farther out. Of each stream, packets are read from the outermost one on, until
+/// one has an event, or all others are farther in.
+fn edge(session: &Session, cursors: &mut [Cursor], known: Option<i64>, edge: Edge) -> Option<i64> {
     let streams = session.streams();
-    let end = |number: usize| Some(times(streams[number].1, &streams[number].1.packets.last()?)?.1);
-    let mut order: Vec<(i64, usize)> = (0..streams.len()).filter_map(|number| Some((end(number)?, number))).collect();
-    order.sort_unstable();
     let mut slice = Slice { begin: i64::MIN, end: None, wanted: vec![0..0; streams.len()], bytes: 0 };
-    let (mut last, mut left) = (known, READ_MAX);
-    for (_, number) in order.into_iter().rev() {
-        let packets = &streams[number].1.packets;
-        let oldest = packets.len().saturating_sub(EMPTY_MAX);
-        for packet in (oldest..packets.len()).rev() {
-            let Some((_, end)) = times(streams[number].1, &packets.get(packet)) else { break };
-            if last.is_some_and(|last| end <= last) {
+    let (mut outermost, mut left) = (known, READ_MAX);
+    for (number, (_, stream)) in outermost_first(&streams, edge) {
+        let packets = &stream.packets;
+        for looked in 0..packets.len() {
+            let packet = if edge == Edge::First { looked } else { packets.len() - 1 - looked };
+            let Some(at) = times(stream, &packets.get(packet)).map(|times| edge.of(times)) else { break };
+            if outermost.is_some_and(|known| edge.outer(known, at) == known) {
                 break;
             }
             slice.wanted[number] = packet..packet + 1;
             let bytes = packets.packet_bytes(packet..packet + 1);
-            // Packets before the oldest one may have events.
-            let found = if bytes <= left && (packet > oldest || oldest == 0) {
+            let found = if bytes <= left && looked < EMPTY_MAX {
                 left -= bytes;
                 cursors[number].enter(&slice);
-                event(&mut cursors[number], true)
+                event(&mut cursors[number], edge)
             } else {
                 FoundEvent::Unreadable
             };
             let found = match found {
                 FoundEvent::At(time) => time,
                 FoundEvent::Nothing => continue,
-                FoundEvent::Unreadable => end,
+                FoundEvent::Unreadable => at,
             };
-            last = Some(last.map_or(found, |last| last.max(found)));
+            outermost = Some(outermost.map_or(found, |known| edge.outer(known, found)));
             break;
         }
     }
-    last
+    outermost
+}
+
+type NumberedStream<'s> = (usize, (&'s Arc<Trace>, &'s DataStream));
+
+/// Streams by the begin of their first packet, or from the latest end of a last packet on.
+fn outermost_first<'s>(streams: &[(&'s Arc<Trace>, &'s DataStream)], edge: Edge) -> Vec<NumberedStream<'s>> {
+    let at = |stream: &DataStream| {
+        let packet = if edge == Edge::First { stream.packets.first() } else { stream.packets.last() };
+        Some(edge.of(times(stream, &packet?)?))
+    };
+    let streams = streams.iter().copied().enumerate();
+    let mut order: Vec<(i64, NumberedStream<'s>)> =
+        streams.filter_map(|(number, stream)| Some((at(stream.1)?, (number, stream)))).collect();
+    order.sort_by_key(|(at, _)| *at);
+    if edge == Edge::Last {
+        order.reverse();
+    }
+    order.into_iter().map(|(_, stream)| stream).collect()
 }
 
 /// The first event of a packet, or its last one.
-fn event(cursor: &mut Cursor, is_last: bool) -> FoundEvent {
+fn event(cursor: &mut Cursor, edge: Edge) -> FoundEvent {
     let mut found = None;
     while let Some(item) = cursor.next_item() {
         let CursorItem::Batch(batch) = item else { return FoundEvent::Unreadable };
         if matches!(batch.content, BatchContent::Events(_)) {
             // Before anything of a stream had a time, events have none; others have times beyond 64 bits.
             let times = batch.keys.iter().copied().filter(|key| ![i64::MIN, i64::MAX].contains(key));
-            found = if is_last { found.max(times.max()) } else { found.into_iter().chain(times).min() };
+            found = found.into_iter().chain(times).reduce(|one, other| edge.outer(one, other));
         }
         cursor.recycle(batch);
     }

@@ -140,7 +140,7 @@ impl GoneState {
                 }
             }
         }
-        // Files of a part whose deletion took long were missed first. Sessions of today may not have that part.
+        // Files of a part whose deletion took long were missed first. Later sessions do not have that part.
         let folders: BTreeSet<&PathBuf> = self.found.values().map(|gone| &gone.folder).collect();
         self.parts.extend(
             folders.into_iter().filter(|folder| is_part(folder) && is_gone(folder)).cloned().collect::<Vec<_>>(),
@@ -173,7 +173,7 @@ fn look(folder: &TraceFolder) -> SeenFolder {
         Err(error) if is_absent(&error.kind) => {
             Some((error.path.display().to_string(), "the file was removed while it was open".to_owned()))
         }
-        // Other errors are told by those that read the file.
+        // Readers of the file report other errors.
         Ok(_) | Err(_) => None,
     });
     SeenFolder::Gone(gone.collect(), is_part)
