@@ -2,6 +2,7 @@
 
 import { expect, test, vi } from "vitest";
 import { Client } from "../../api/client.ts";
+import { only } from "../../model/choice.ts";
 import { placeOf, timeOf } from "../../model/reel.ts";
 import { decodeUrl } from "../../model/url.ts";
 import { FIRST_EVENTS } from "../../state/events.ts";
@@ -11,6 +12,7 @@ import { goneAlong, paused, resumed } from "../../state/live.ts";
 import { moved, opened, reopened, withStatus, wentTo, type State } from "../../state/viewer.ts";
 import type { Told } from "../../testing/arrow.ts";
 import { Listing } from "../../testing/events.ts";
+import { trackLike } from "../../testing/tracks.ts";
 import { level } from "../../units/tiles.ts";
 import { nanos } from "../../units/time.ts";
 import { EventsDesk } from "./desk.ts";
@@ -385,6 +387,27 @@ test("traces that grow have more events behind the last one", async () => {
   office.desk.step(1, false);
   expect(timeOf(office.state.reel, office.state.current ?? 0)).toBe(END + 5n);
   office.desk.close();
+});
+
+test("events of chosen threads are asked for again once all of the timeline is read", async () => {
+  for (const [threads, isAskedAgain] of [[only([7]), true], [null, false]] as const) {
+    const office = new Office();
+    const become = (now: "building" | "complete"): void => {
+      const { status } = office.page.state;
+      office.page.update((state) => (status === null ? state : withStatus(state, { ...status, state: now, version: status.version + 1 })));
+    };
+    become("building");
+    const tracks = [trackLike(0, { id: "cpu/0/0/thread" }), trackLike(1, { tid: 7 })];
+    office.page.update((state) => ({ ...state, catalogue: { ...state.catalogue, tracks }, filter: { ...state.filter, names: { cpu: [], thread: [], process: [], processName: [] }, threads } }));
+    office.desk.open();
+    await office.settled();
+    expect(office.state.question.threads).toBe(isAskedAgain ? "7" : undefined);
+    const asked = office.asked.length;
+    become("complete");
+    await office.settled();
+    expect(office.asked.length > asked).toBe(isAskedAgain);
+    office.desk.close();
+  }
 });
 
 test("a server that is busy is asked again", async () => {
