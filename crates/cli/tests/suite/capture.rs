@@ -235,7 +235,8 @@ fn a_program_on_a_terminal_has_one() {
     let place = Place::new();
     let (from, to) = terminal(90);
     let script = "trap 'stty size <&1; : > resized' WINCH; test -t 1 && test -t 2 && echo both; stty size <&1
-        : > begun; until test -e resized; do sleep 0.02; done; printf 'end\n\n'; echo error >&2";
+        : > begun; until test -e resized; do sleep 0.02; done; printf 'end\n\n'
+        until test -e seen; do sleep 0.02; done; echo error >&2";
     let mut command = captured(&place, &["--json"], script);
     command.stdout(to.try_clone().expect("there is room")).stderr(to);
     let mut kymo = command.spawn().expect("it starts");
@@ -243,9 +244,15 @@ fn a_program_on_a_terminal_has_one() {
     until(|| place.path("begun").exists());
     resize(&from, 120);
     kill_process(Pid::from_child(&kymo), Signal::WINCH).expect("it runs");
-    let mut seen = Vec::new();
-    // It ends with an error: nobody has the terminal open any more.
-    let _ = std::fs::File::from(from).read_to_end(&mut seen);
+    let (mut from, mut seen, mut bytes) = (std::fs::File::from(from), Vec::new(), [0; 256]);
+    // Lines of its two outputs have no order but this.
+    while !seen.ends_with(b"end\r\n\r\n") {
+        let read = from.read(&mut bytes).expect("the program has the terminal open");
+        seen.extend_from_slice(&bytes[..read]);
+    }
+    std::fs::write(place.path("seen"), "").expect("temporary files may be written");
+    // It ends with an error: the terminal is not open any more.
+    let _ = from.read_to_end(&mut seen);
     assert!(kymo.wait().expect("it ends").success());
     let seen = String::from_utf8_lossy(&patient(&seen)).into_owned();
     assert!(seen.starts_with("both\r\n30 90\r\n30 120\r\nend\r\n\r\nerror\r\n{\""), "{seen:?}");
