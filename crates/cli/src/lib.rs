@@ -121,8 +121,9 @@ fn stopped(stop: StopReason, command: Option<&str>) -> u8 {
             all.build();
             let asked = command.and_then(|name| all.find_subcommand(name)).cloned();
             // The parser cuts no lines of messages.
-            let message = Screen::of_messages().hung(&format!("error: {message}"), message::INDENT).into_owned();
-            let message = message.trim_start_matches("error: ");
+            const PREFIX: &str = "error: ";
+            let message = Screen::of_messages().hung(&format!("{PREFIX}{message}"), message::INDENT).into_owned();
+            let message = message.strip_prefix(PREFIX).unwrap_or(&message);
             asked.unwrap_or(all).error(ErrorKind::ValueValidation, message).exit()
         }
         StopReason::Expression(lines) => {

@@ -113,7 +113,7 @@ export class Search {
 /** The first edge of an item in a window, or the last one; `null`: there is none. Items of the track are one behind the other. */
 export async function askEdge(client: Client, track: TrackNumber, window: Extent, by: 1 | -1, signal: AbortSignal): Promise<Nanos | null> {
   const inside = (item: TrackItem): readonly Nanos[] => edgesOf(item).filter((time) => time >= window.begin && time < window.end);
-  // An item that ends when the window begins is told to those that ask for a time before that.
+  // An item that ends when the window begins is in answers about a time before that.
   const asked = { begin: nanos(window.begin > 0n ? window.begin - 1n : 0n), end: window.end };
   if (by > 0) {
     const { items } = await askItems(client, track, asked, signal);
