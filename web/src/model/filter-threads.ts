@@ -81,7 +81,7 @@ export function halfFollowed(filter: Filter, tracks: readonly Track[]): readonly
   return threadsMeant(filter, tracks) === null ? [] : lackingOf(filter);
 }
 
-/** The question for the events that a filter selects; `names`, if there are any, take the place of the names in the filter. */
+/** The question for the events that a filter selects; unless empty, `names` take the place of the names in the filter. */
 export function eventQuestion(filter: Filter, tracks: readonly Track[], names: readonly string[] = []): EventQuestion {
   const threads = threadsMeant(filter, tracks);
   const { filter: expression, event } = names.length === 0 ? questionOf(filter) : { filter: expressionOf(filter), event: names };
