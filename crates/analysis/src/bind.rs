@@ -36,6 +36,17 @@ pub struct StreamClass<'a> {
     pub stream_class: usize,
     /// The other known facts about it.
     pub facts: FilterFacts<'a>,
+    /// Which of its events the question is about; `None`: all that are read.
+    pub selection: Option<EventSelection<'a>>,
+}
+
+/// The events that a question is about, where more are read.
+#[derive(Clone, Copy)]
+pub struct EventSelection<'a> {
+    /// The classes with a name that the user selects.
+    pub names: &'a dyn Fn(&EventRecordClass) -> bool,
+    /// Their events for which this is true.
+    pub filter: Option<&'a kymo_filter::Filter>,
 }
 
 /// The meaning of some data stream classes' events for an analysis.
@@ -124,6 +135,14 @@ impl Bindings {
         let first = binding.first as usize;
         &self.classes[first..first + binding.event_classes.len()]
     }
+
+    /// Whether events of a class may have a role for which this is true.
+    #[must_use]
+    pub fn has_role(&self, stream: usize, event_class: usize, is_wanted: impl Fn(EventRole) -> bool) -> bool {
+        let classes = self.classes_of(stream);
+        let mut roles = self.streams[stream].numbers_of(event_class).flat_map(|number| &classes[number].roles);
+        roles.any(|bound| is_wanted(bound.role))
+    }
 }
 
 impl StreamBinding {
@@ -140,6 +159,12 @@ impl StreamBinding {
             EventNumbering::Always(number) => Some(*number),
             EventNumbering::Never | EventNumbering::Depends(_) => None,
         }
+    }
+
+    /// The numbers of a class, from the stream's first on.
+    fn numbers_of(&self, event_class: usize) -> impl Iterator<Item = usize> {
+        let is_of_class = move |number: &usize| self.event_classes[*number] as usize == event_class;
+        (0..self.event_classes.len()).filter(is_of_class)
     }
 
     /// The reader of the fields.
@@ -167,6 +192,14 @@ struct ClassBinder<'a> {
 struct SectionCondition<'a> {
     filter: &'a kymo_filter::Filter,
     event_classes: Vec<usize>,
+}
+
+/// Which events of a class a question is about.
+enum SelectedRows {
+    All,
+    None,
+    /// Those for which the condition with this place holds.
+    If(usize),
 }
 
 /// A section of a role, bound.
@@ -239,11 +272,27 @@ impl<'a> ClassBinder<'a> {
         let bare = BoundClass {
             name: name.into(),
             roles: Vec::new(),
+            is_selected: true,
             context: std::array::from_fn(|field| get(&bare[field])),
             extra: extra.iter().map(|&place| slots[place].clone()).collect(),
         };
-        self.add(event_class, &bare, &sections);
+        let selected = self.selected(event_class, &sections);
+        self.add(event_class, &bare, &sections, &selected);
         Ok(())
+    }
+
+    /// Which events of a class the question is about.
+    fn selected(&mut self, event_class: usize, roles: &[Vec<BoundSection>]) -> SelectedRows {
+        let tells = roles.iter().any(|sections| sections[0].role.role.tells_of_threads());
+        // Otherwise only selected events are found, or no analysis counts them.
+        let Some(selection) = self.stream.selection.filter(|_| tells && self.needs.is_all()) else {
+            return SelectedRows::All;
+        };
+        match selection.filter {
+            _ if !(selection.names)(&self.event_classes()[event_class]) => SelectedRows::None,
+            None => SelectedRows::All,
+            Some(filter) => SelectedRows::If(self.condition(filter, event_class)),
+        }
     }
 
     /// Requests the fields that a role needs.
@@ -286,7 +335,7 @@ impl<'a> ClassBinder<'a> {
     }
 
     /// Adds a class that has sections for each of its roles.
-    fn add(&mut self, event_class: usize, bare: &BoundClass, roles: &[Vec<BoundSection>]) {
+    fn add(&mut self, event_class: usize, bare: &BoundClass, roles: &[Vec<BoundSection>], selected: &SelectedRows) {
         let mut count = 1usize;
         let sizes = roles.iter().map(|sections| sections.len() + usize::from(depends(sections)));
         let kept = sizes.take_while(|size| {
@@ -302,15 +351,26 @@ impl<'a> ClassBinder<'a> {
             };
             numbers = numbers.iter().flat_map(longer).collect();
         }
-        let mut numbers: Vec<Option<u32>> =
-            numbers.iter().map(|chosen| self.variant(event_class, bare, roles, chosen)).collect();
-        if !roles.iter().any(|sections| sections.iter().any(|section| section.condition.is_some())) {
+        let bare = &BoundClass { is_selected: !matches!(selected, SelectedRows::None), ..bare.clone() };
+        let mut conditions: Vec<Vec<Option<usize>>> = Vec::new();
+        for sections in roles {
+            conditions.push(sections.iter().map(|section| section.condition).collect());
+        }
+        let mut bound = |chosen: &[usize], bare: &BoundClass| self.variant(event_class, bare, roles, chosen);
+        let mut numbers: Vec<Option<u32>> = match selected {
+            SelectedRows::All | SelectedRows::None => numbers.iter().map(|chosen| bound(chosen, bare)).collect(),
+            SelectedRows::If(condition) => {
+                conditions.push(vec![Some(*condition)]);
+                let unselected = &BoundClass { is_selected: false, ..bare.clone() };
+                numbers.iter().flat_map(|chosen| [bound(chosen, bare), bound(chosen, unselected)]).collect()
+            }
+        };
+        if !conditions.iter().flatten().any(Option::is_some) {
             let number = numbers.pop().flatten();
             self.numbers.push(number.map_or(EventNumbering::Never, EventNumbering::Always));
             return;
         }
-        let conditions = |sections: &Vec<BoundSection>| sections.iter().map(|section| section.condition).collect();
-        self.numbers.push(EventNumbering::Depends(Variants { roles: roles.iter().map(conditions).collect(), numbers }));
+        self.numbers.push(EventNumbering::Depends(Variants { roles: conditions, numbers }));
     }
 
     /// A class with the chosen section of each role; `None` where it has no role that is asked for.

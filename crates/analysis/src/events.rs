@@ -22,6 +22,9 @@ pub struct BoundClass {
     /// The roles of its events, in the order of the mapping; none, if the analysis asked for all
     /// events.
     pub roles: Vec<BoundRole>,
+    /// The question is about its events. Others are only there for what their roles say about threads: see
+    /// [`EventRole::tells_of_threads`].
+    pub is_selected: bool,
     /// Where the fields of [`CONTEXT`] are.
     pub context: [FieldSlot; CONTEXT.len()],
     /// Where the fields are that the analysis asked for by path, in its order.

@@ -19,6 +19,8 @@ pub struct Question<'a> {
     pub has_periods: bool,
     /// It needs the begins and ends of programs, not of kernels.
     pub is_of_programs: bool,
+    /// Events that tell of threads are read whether the user selects them or not.
+    pub reads_threads: bool,
 }
 
 /// A function that makes an analysis for the lanes and classes of a setup.
@@ -40,6 +42,13 @@ impl<'a> Question<'a> {
             mapping: None,
             has_periods: false,
             is_of_programs: false,
+            reads_threads: true,
         }
+    }
+
+    /// Whether it is about each change of threads, so that it has no answer without some of them.
+    #[must_use]
+    pub fn needs_all_switches(&self) -> bool {
+        self.essential.contains(&EventRole::Switch)
     }
 }

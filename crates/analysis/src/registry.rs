@@ -109,6 +109,12 @@ impl AnalysisKind {
         }
     }
 
+    /// Whether it is about each change of threads, so that it has no answer without some of them.
+    #[must_use]
+    pub fn needs_all_switches(&self) -> bool {
+        self.question(&Wishes::default()).needs_all_switches()
+    }
+
     /// The events that it looks for, as people call them; `None`: all.
     #[must_use]
     pub fn looked_for(&self) -> Option<String> {

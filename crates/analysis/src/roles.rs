@@ -388,6 +388,18 @@ impl EventRole {
         self.facts().name
     }
 
+    /// Whether events of the role say which threads, files and devices there are, and which thread a CPU runs. What
+    /// analyses say of an event depends on all of these before it.
+    #[must_use]
+    pub fn tells_of_threads(self) -> bool {
+        use EventRole::{
+            DiskState, Exec, Exit, FileState, Fork, Free, InterfaceState, Migrate, Priority, Rename, Switch,
+            ThreadState,
+        };
+        let of_threads = matches!(self, Switch | Migrate | Fork | Exec | Exit | Free | Priority | Rename | ThreadState);
+        of_threads || matches!(self, FileState | DiskState | InterfaceState)
+    }
+
     /// The role of a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {

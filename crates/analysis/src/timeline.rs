@@ -217,7 +217,11 @@ impl TimelineAnalysis {
     /// [`TimelineAnalysis::reading`].
     #[must_use]
     pub fn question() -> Question<'static> {
-        Question { is_of_programs: true, ..Question::new(Self::needs(), &[], StatesAnalysis::new) }
+        Question {
+            is_of_programs: true,
+            reads_threads: false,
+            ..Question::new(Self::needs(), &[], StatesAnalysis::new)
+        }
     }
 
     fn needs() -> Needs {

@@ -232,7 +232,7 @@ impl Analysis for WhoseAnalysis {
         let facts = &self.lanes[lane.number];
         let said = facts.cpu.or_else(|| event.cpu());
         let number = said.unwrap_or(NO_CPU);
-        if self.wishes.wants_cpu(said) {
+        if event.class.is_selected && self.wishes.wants_cpu(said) {
             lane.cpu(number).events.0 += 1;
             if !self.said(lane, event, number, notes) {
                 lane.cpu(number).pending.add(epoch(facts, event.time), EventTally(1));

@@ -71,9 +71,9 @@ pub(crate) fn refusal(session: &Session, arguments: &StateArguments, failure: An
             let times = manner(arguments).times(session).within(None);
             AnalysisRefusal::Question(format!("the trace is from {} to {}", times.zoned(begin_ns), times.zoned(end_ns)))
         }
-        failure @ (AnalyseFailure::File { .. } | AnalyseFailure::Mapping { .. }) => {
-            AnalysisRefusal::Question(failure.to_string())
-        }
+        failure @ (AnalyseFailure::File { .. }
+        | AnalyseFailure::Mapping { .. }
+        | AnalyseFailure::NotAllSwitches { .. }) => AnalysisRefusal::Question(failure.to_string()),
         failure => AnalysisRefusal::Traces(failure.to_string()),
     }
 }

@@ -40,6 +40,17 @@ pub struct StreamFilter {
     scan: LazyScan,
     packet: PacketPart,
     outcomes: Vec<ClassOutcome>,
+    /// Expressions ask for the CPU of packets and for ids of streams, and for nothing else.
+    asks_streams_alone: bool,
+}
+
+/// Which events of a class are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selected {
+    /// Those for which the expression is true.
+    Asked,
+    /// All.
+    All,
 }
 
 /// The meaning of a filter for one event record class.
@@ -67,17 +78,33 @@ impl StreamFilter {
         selected: &dyn Fn(&EventRecordClass) -> bool,
         facts: &FilterFacts<'_>,
     ) -> Result<Self, LowerError> {
+        Self::keeping(decoder, stream_class, filter, &|event| selected(event).then_some(Selected::Asked), facts)
+    }
+
+    /// As [`StreamFilter::new`], with classes of which all events are found, whatever the expression says.
+    ///
+    /// # Errors
+    ///
+    /// A field class that cannot be decoded.
+    pub fn keeping(
+        decoder: &Arc<Decoder>,
+        stream_class: usize,
+        filter: Option<&Filter>,
+        selected: &dyn Fn(&EventRecordClass) -> Option<Selected>,
+        facts: &FilterFacts<'_>,
+    ) -> Result<Self, LowerError> {
         let stream = decoder.stream_class(stream_class);
         let plan = ScanPlan::clone(&decoder.plan.streams[stream_class].scan);
         let packet = PacketPart::new(decoder.slot_count());
-        let mut making = FilterBuilder { decoder, stream_class, plan, packet, known: HashMap::new() };
+        let mut making =
+            FilterBuilder { decoder, stream_class, plan, packet, known: HashMap::new(), asks_streams_alone: true };
         let mut meanings = filter.map(ExpressionMeanings::new);
         let mut outcomes = Vec::with_capacity(stream.event_classes.len());
         for (number, event) in stream.event_classes.iter().enumerate() {
-            let (outcome, test) = match &mut meanings {
-                _ if !selected(event) => (ClassOutcome::NotSelected, ClassTest::Never),
-                None => (ClassOutcome::Bound(None), ClassTest::Always),
-                Some(meanings) => making.class(number, meanings, facts)?,
+            let (outcome, test) = match (selected(event), &mut meanings) {
+                (None, _) => (ClassOutcome::NotSelected, ClassTest::Never),
+                (Some(Selected::All), _) | (_, None) => (ClassOutcome::Bound(None), ClassTest::Always),
+                (Some(Selected::Asked), Some(meanings)) => making.class(number, meanings, facts)?,
             };
             if test == ClassTest::Always {
                 making.packet.add_always();
@@ -85,10 +112,18 @@ impl StreamFilter {
             outcomes.push(outcome);
             making.plan.class_test.push(test);
         }
-        let FilterBuilder { plan, mut packet, .. } = making;
+        let FilterBuilder { plan, mut packet, asks_streams_alone, .. } = making;
         context::write(&mut packet, decoder, stream_class)?;
         let decoder = Arc::clone(decoder);
-        Ok(Self { decoder, stream_class, plan: Arc::new(plan), scan: LazyScan::default(), packet, outcomes })
+        Ok(Self {
+            decoder,
+            stream_class,
+            plan: Arc::new(plan),
+            scan: LazyScan::default(),
+            packet,
+            outcomes,
+            asks_streams_alone,
+        })
     }
 
     /// The outcome for each event record class.
@@ -110,6 +145,15 @@ impl StreamFilter {
             ClassTest::Test(test) => self.plan.tests.get(*test as usize),
             ClassTest::Always | ClassTest::Never => None,
         }
+    }
+
+    /// Whether each data stream is selected as a whole, or not at all: no class, or every class without an expression or
+    /// with one that is about the CPU of packets alone.
+    #[must_use]
+    pub fn selects_whole_streams(&self) -> bool {
+        let tests = &self.plan.class_test;
+        let is_test = matches!(tests.first(), Some(ClassTest::Test(_)));
+        tests.iter().all(|test| Some(test) == tests.first()) && (!is_test || self.asks_streams_alone)
     }
 
     /// The filter finds no event in any packet.
@@ -191,6 +235,7 @@ struct FilterBuilder<'a> {
     packet: PacketPart,
     /// Tests that classes share.
     known: HashMap<ReadProgram, u32>,
+    asks_streams_alone: bool,
 }
 
 impl FilterBuilder<'_> {
@@ -217,6 +262,8 @@ impl FilterBuilder<'_> {
             Verdict::NeverTrue => ClassTest::Never,
             Verdict::Depends => {
                 let sources = fields.sources(&binding.keys);
+                let mut asked = binding.predicate.inputs.iter().zip(&sources);
+                self.asks_streams_alone &= asked.all(|(input, source)| is_of_stream(&input.name, source));
                 let (predicate, sources) = match self.packet.settle(&binding.predicate, &sources) {
                     Ok(settled) => settled,
                     Err(input) => {
@@ -244,6 +291,12 @@ impl FilterBuilder<'_> {
         });
         Ok(ClassTest::Test(test))
     }
+}
+
+/// Whether an input is the same for all packets of a stream: its id, or the CPU that recorded it.
+fn is_of_stream(name: &str, source: &NameSource) -> bool {
+    let is_cpu = name.rsplit('.').next() == Some("cpu_id");
+    *source == NameSource::StreamId || is_cpu && source.is_of_packet()
 }
 
 /// Without the operations behind the last question.

@@ -14,7 +14,7 @@ pub(crate) async fn list(uri: Uri) -> Result<Response, RequestRefusal> {
     let described = |entry: &AnalysisEntry| {
         json!({
             "kind": entry.name, "title": entry.title, "description": format!("{}.", entry.sentence),
-            "tables": tables(&entry.kind), "understands": understood(&entry.options),
+            "tables": tables(&entry.kind), "understands": understood(&entry.options, &entry.kind),
         })
     };
     let all: Vec<Value> = analyses().iter().map(described).collect();
@@ -31,9 +31,10 @@ fn tables(kind: &AnalysisKind) -> Vec<Value> {
 }
 
 /// Which options would change something.
-fn understood(understood: &SupportedOptions) -> Value {
+fn understood(understood: &SupportedOptions, kind: &AnalysisKind) -> Value {
     json!({
         "by": understood.by, "durations": understood.durations, "sizes": understood.sizes, "cpus": understood.cpus,
         "threads": understood.threads, "interrupts": understood.interrupts, "names": understood.names,
+        "events": !kind.needs_all_switches(),
     })
 }

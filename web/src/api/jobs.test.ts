@@ -199,7 +199,7 @@ test("how far it is stands in words", () => {
 test("analyses say their tables", () => {
   const text = '{"analyses":[{"kind":"gaps","title":"Gaps","description":"Where nothing happens.","tables":[{"class":"gaps","title":"The longest","columns":[{"name":"length","title":"Length","class":"duration","unit":null}]}],"understands":{"by":["x"],"threads":true}}]}';
   expect(readAnalyses(new Shape(parseJson(text), "analyses"))).toEqual([
-    { kind: "gaps", title: "Gaps", description: "Where nothing happens.", tables: [{ name: "gaps", title: "The longest", columns: [{ name: "length", title: "Length", of: "duration", unit: null }] }], by: ["x"], ofThreads: true },
+    { kind: "gaps", title: "Gaps", description: "Where nothing happens.", tables: [{ name: "gaps", title: "The longest", columns: [{ name: "length", title: "Length", of: "duration", unit: null }] }], by: ["x"], ofThreads: true, ofEvents: true },
   ]);
 });
 

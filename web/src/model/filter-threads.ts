@@ -28,7 +28,20 @@ function lackingOf(filter: Filter): readonly Facet[] {
 
 /** The threads that are meant where events do not name theirs; `null`: fields of events say it, or it cannot be asked. */
 export function threadsMeant(filter: Filter, tracks: readonly Track[]): Meant | null {
-  const lacking = lackingOf(filter);
+  return threadsOf(filter, tracks, lackingOf(filter));
+}
+
+/** The threads that are meant, whether or not events name theirs; `null`: no thread, process or application is chosen, or it cannot be asked. */
+export function threadsChosen(filter: Filter, tracks: readonly Track[]): Meant | null {
+  return threadsOf(filter, tracks, threadFacets(filter));
+}
+
+/** The chosen facets that are about threads. */
+export function threadFacets(filter: Filter): readonly Facet[] {
+  return OF_THREADS.filter((facet) => filter[facet] !== null);
+}
+
+function threadsOf(filter: Filter, tracks: readonly Track[], lacking: readonly Facet[]): Meant | null {
   if (lacking.length === 0 || !knowsRuns(tracks)) {
     return null;
   }

@@ -25,6 +25,8 @@ export interface Analysis {
   readonly by: readonly string[];
   /** It can be about some threads only. */
   readonly ofThreads: boolean;
+  /** It can be about some events only: it does not need every change of threads. */
+  readonly ofEvents: boolean;
 }
 
 /** How far a job is. */
@@ -81,6 +83,7 @@ export function readAnalyses(shape: Shape): Analysis[] {
     tables: one.get("tables").list().map((table) => ({ name: table.get("class").text(), title: table.get("title").text(), columns: readColumns(table.get("columns")) })),
     by: one.get("understands").get("by").list().map((word) => word.text()),
     ofThreads: one.get("understands").get("threads").given && one.get("understands").get("threads").flag(),
+    ofEvents: !one.get("understands").get("events").given || one.get("understands").get("events").flag(),
   }));
 }
 

@@ -399,7 +399,7 @@ fn own_mappings_come_first() {
 
 fn check_guesses(contexts: &str, events: &str, expected: Expect) {
     let decoder = decoder(&metadata("", contexts, events));
-    let stream = StreamClass { decoder: &decoder, stream_class: 0, facts: facts() };
+    let stream = StreamClass { decoder: &decoder, stream_class: 0, facts: facts(), selection: None };
     let mut shown = String::new();
     for guess in guess::guesses(&[stream], RoleMapping::built_in()) {
         let role = guess.section.role.facts();

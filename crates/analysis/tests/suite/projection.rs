@@ -93,7 +93,7 @@ fn compare(trace: &Trace) -> Counts {
         context: vec![CPU],
         ..Needs::default()
     };
-    let class = StreamClass { decoder: &trace.decoder, stream_class: 0, facts: facts() };
+    let class = StreamClass { decoder: &trace.decoder, stream_class: 0, facts: facts(), selection: None };
     let bindings = Bindings::new(&[class], RoleMapping::built_in(), &needs, &|_, _| true).unwrap();
     let all = ColumnReader::new(Arc::clone(&trace.decoder), 0, Projection::All);
     let (mut rows, mut cells, mut counts) = (EventRows::default(), Cells::default(), Counts::default());
@@ -159,7 +159,8 @@ fn everything_can_be_asked_of_every_trace() {
     };
     for folder in ["perf-taskset2", "context-switches", "flipping-endianness", "bug446190", "exp"] {
         for trace in traces(&corpus().join("ctf/tracecompass").join(folder), Compile::WhenWorthIt) {
-            let class = |stream_class| StreamClass { decoder: &trace.decoder, stream_class, facts: facts() };
+            let class =
+                |stream_class| StreamClass { decoder: &trace.decoder, stream_class, facts: facts(), selection: None };
             let classes: Vec<StreamClass<'_>> = (0..trace.class.stream_classes.len()).map(class).collect();
             let bindings = Bindings::new(&classes, RoleMapping::built_in(), &needs, &|_, _| true).unwrap();
             let mut rows = EventRows::default();
@@ -286,7 +287,7 @@ fn projected(name: &str, mappings: &[RoleMapping], needs: &Needs) -> String {
     std::fs::write(root.join("stream"), events.concat()).unwrap();
     let traces = traces(&root, Compile::Never);
     let mut shown = String::new();
-    let class = StreamClass { decoder: &traces[0].decoder, stream_class: 0, facts: facts() };
+    let class = StreamClass { decoder: &traces[0].decoder, stream_class: 0, facts: facts(), selection: None };
     let bindings = Bindings::new(&[class], mappings, needs, &|_, _| true).unwrap();
     let mut rows = EventRows::default();
     let mut projector = Projector::new(&bindings, 0);

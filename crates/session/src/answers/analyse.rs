@@ -78,6 +78,15 @@ pub enum AnalyseFailure {
         /// The missing role.
         role: EventRole,
     },
+    /// The analysis is about each change of threads, and the selection leaves some out.
+    #[error(
+        "this analysis needs all events of the role `thread_switch`, and the selection leaves some of `{class}` out; \
+         choose CPUs, threads or a time instead"
+    )]
+    NotAllSwitches {
+        /// Their event record class.
+        class: String,
+    },
     /// The question names events or fields that these traces do not have.
     #[error("{0}")]
     NoName(String),
@@ -193,10 +202,16 @@ impl Session {
                 let unmatched = question.mapping.as_ref().map(|own| self.unmatched_names(own)).unwrap_or_default();
                 Err(unmatched.into_iter().next().map_or(AnalyseFailure::NoRole { role }, AnalyseFailure::NoName))
             }
-            _ => match self.absent_field(question, &prepared) {
-                Some(message) => Err(AnalyseFailure::NoName(message)),
-                None => Ok(prepared),
-            },
+            _ => {
+                let unread = prepared.unread_switch.as_ref();
+                if let Some(class) = unread.filter(|_| question.needs_all_switches()) {
+                    return Err(AnalyseFailure::NotAllSwitches { class: class.clone() });
+                }
+                match self.absent_field(question, &prepared) {
+                    Some(message) => Err(AnalyseFailure::NoName(message)),
+                    None => Ok(prepared),
+                }
+            }
         }
     }
 

@@ -240,7 +240,7 @@ fn classes_of<'a>(trace: &'a Arc<Trace>, name: &'a String, suggests: bool) -> Ve
         let stream = trace.streams.iter().find(|stream| stream.class == stream_class);
         let clock = stream.and_then(|stream| stream.clock);
         let facts = FilterFacts { clock, trace_name: name, suggests, instant: &|_| None };
-        StreamClass { decoder: &trace.decoder, stream_class, facts }
+        StreamClass { decoder: &trace.decoder, stream_class, facts, selection: None }
     };
     (0..trace.class.stream_classes.len()).map(class).collect()
 }

@@ -89,9 +89,10 @@ fn wrong(error: TableError) -> TableError {
 
 fn refused(failure: AnalyseFailure) -> TableError {
     match failure {
-        AnalyseFailure::File { .. } | AnalyseFailure::Mapping { .. } | AnalyseFailure::Periods(_) => {
-            wrong(failure.into())
-        }
+        AnalyseFailure::File { .. }
+        | AnalyseFailure::Mapping { .. }
+        | AnalyseFailure::Periods(_)
+        | AnalyseFailure::NotAllSwitches { .. } => wrong(failure.into()),
         failure => failure.into(),
     }
 }

@@ -28,6 +28,7 @@ const DISTRIBUTIONS_MAX = 7;
 
 export function Latency({ page }: { readonly page: Page }): JSX.Element {
   const [lens, isKernel] = usePick(page.store, (state) => [state.lens, isOfKernel(state.catalogue.tracks), state.filter, state.catalogue.tracks] as const);
+  usePick(page.desk.store, (state) => [state.analyses] as const);
   const source = sourceOf(lens.latency, isKernel);
   const { times, again } = useTimes(page, lens.scope);
   const options = latencyOptions(source, lens, lens.longest);

@@ -9,7 +9,7 @@ import type { Answer } from "../../model/tables.ts";
 import { withLens } from "../../state/analyses.ts";
 import type { Page } from "../page.ts";
 import { useAnswer, type Answered } from "./ask.tsx";
-import { isOfAllThreads, questionFor } from "./questions.ts";
+import { followingOf, questionFor } from "./questions.ts";
 import { useClock } from "./table.tsx";
 
 /** More CPUs, system calls and classes of events than traces have. */
@@ -39,11 +39,13 @@ interface CardOptions {
 
 function Card({ page, kind, title, answered, sum }: CardOptions): JSX.Element {
   const { asked, answer, isOld } = answered;
+  const { ofAllThreads, ofAllEvents } = followingOf(page, kind);
+  const ofAll = [...(ofAllThreads ? ["threads"] : []), ...(ofAllEvents ? ["events"] : [])].join(" and ");
   const wait = asked?.state === "failed" ? `– ${asked.failure.code === "traces" ? "these traces do not tell" : asked.failure.message}` : asked === null ? "…" : progressText(asked);
   return (
     <button type="button" class="card" title="Show the tables of this" onClick={() => page.store.update((state) => withLens(state, ofTable(kind, null)))}>
       <strong>{title}</strong> {answer === null || asked?.state === "failed" ? <span class="faint">{wait}</span> : <Sum sum={sum(answer)} isOld={isOld} />}
-      {isOfAllThreads(page, kind) ? <span class="faint"> · of all threads</span> : null}
+      {ofAll === "" ? null : <span class="faint"> · of all {ofAll}</span>}
     </button>
   );
 }

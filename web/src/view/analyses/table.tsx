@@ -12,7 +12,7 @@ import { clockOf } from "../../state/viewer.ts";
 import { usePick } from "../hooks.ts";
 import { takeOut } from "../leaving.ts";
 import type { Page } from "../page.ts";
-import { excludedText, isExcluding, isOfAllThreads } from "./questions.ts";
+import { followingOf, followingText } from "./questions.ts";
 import { Words } from "./ask.tsx";
 import { Grid } from "./grid.tsx";
 
@@ -44,7 +44,8 @@ export function TableView({ page, kind, answer, table, rows, isOld, current, cho
   const [column, sorting] = useMemo(() => placesOf(table, look), [table, look]);
   const [said, say] = useState("");
   const clock = useClock(page);
-  const [isSome, ofAllThreads, scope] = usePick(page.store, (state) => [isExcluding(page, kind), isOfAllThreads(page, kind), state.lens.scope] as const);
+  const [scope] = usePick(page.store, (state) => [state.lens.scope, state.filter, state.catalogue.tracks] as const);
+  const following = followingOf(page, kind);
   const shown = useMemo(() => sorted(rows.filter(sieveOf(text, column, clock)), sorting), [rows, text, column, sorting, clock]);
   const take = (name: string, type: string, content: string): void => void takeOut(content, name, type).then(say);
   return (
@@ -69,11 +70,11 @@ export function TableView({ page, kind, answer, table, rows, isOld, current, cho
         <span class="faint" role="status">
           {said} {countText(table, shown.length)}
           {aboutText(answer, table, clock)}
-          {excludedText(isSome, ofAllThreads)}
+          {followingText(following)}
           {isOld ? " · of the question before" : ""}
         </span>
       </div>
-      {table.rows.length === 0 ? <Words {...emptyTable(answer, table.title, scope, isSome)} /> : null}
+      {table.rows.length === 0 ? <Words {...emptyTable(answer, table.title, scope, following.isExcluding)} /> : null}
       {table.rows.length > 0 && shown.length === 0 ? <Words {...emptyChoice(text, table.omitted)} /> : null}
       {shown.length === 0 ? null : <Grid page={page} table={table} rows={shown} sorting={sorting} sort={(by) => looks({ ...look, sort: sortOf(table, by) })} current={current} choose={choose} />}
     </>

@@ -46,7 +46,13 @@ fn script(definitions: &Definitions, text: &str) -> Script {
             section.fields.iter().map(|said| said.first().map_or(FieldSlot::Absent, value)).collect()
         };
         let roles = matching.map(|section| BoundRole { role: EventRole::Rule, slots: slots(section) }).collect();
-        let class = BoundClass { name: words[2].into(), roles, context: Default::default(), extra: Vec::new() };
+        let class = BoundClass {
+            name: words[2].into(),
+            roles,
+            is_selected: true,
+            context: Default::default(),
+            extra: Vec::new(),
+        };
         script.events.push((words[0].parse().unwrap(), words[1].parse().unwrap(), script.classes.len()));
         script.classes.push(class);
     }

@@ -43,6 +43,7 @@ fn script(events: &[(i64, usize, Vec<FieldSlot>)]) -> Script {
         script.classes.push(BoundClass {
             name: "e".into(),
             roles: vec![bound],
+            is_selected: true,
             context: Default::default(),
             extra: Vec::new(),
         });

@@ -4,13 +4,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use kymo_analysis::bind::{Bindings, StreamClass};
+use kymo_analysis::bind::{Bindings, EventSelection, StreamClass};
 use kymo_analysis::mapping::RoleMapping;
 use kymo_analysis::{EventRole, LaneFacts};
-use kymo_decode::filter::StreamFilter;
-use kymo_decode::{ClockConverter, FilterFacts};
+use kymo_decode::filter::{Selected, StreamFilter};
+use kymo_decode::{ClockConverter, FilterFacts, LowerError};
 use kymo_format::Assumption;
 use kymo_format::model::EventRecordClass;
+use kymo_ir::ClassTest;
 use kymo_scan::{DataStream, Slice, Trace};
 
 use super::{Question, lanes};
@@ -35,6 +36,8 @@ pub(crate) struct Prepared {
     pub(crate) whole: Slice,
     /// Every switch between threads is read, so that those that do not fit together are of several CPUs.
     pub(super) reads_all_switches: bool,
+    /// A class of switches of which the user selects only some.
+    pub(super) unread_switch: Option<String>,
 }
 
 impl Prepared {
@@ -62,15 +65,33 @@ impl Prepared {
         }
         let names: Vec<String> = kinds.iter().map(|(trace, _)| trace_name(trace.folder.path())).collect();
         let facts = |kind: usize| facts(kinds[kind].1.clock, &names[kind], &instant);
+        let is_named = |event: &EventRecordClass| options.selection.names(event);
+        let selection = EventSelection { names: &is_named, filter: options.selection.filter.as_ref() };
+        // Of streams that are selected as a whole, nothing that the selected events depend on is left out.
+        let partly = |kind: usize| {
+            let (trace, stream) = kinds[kind];
+            let wishes = || StreamFilter::new(&trace.decoder, stream.class, selection.filter, &is_named, &facts(kind));
+            let wishes = (question.reads_threads && !options.selection.is_all()).then(|| lowered(wishes()));
+            wishes.filter(|wishes| !wishes.selects_whole_streams())
+        };
+        let partly: Vec<Option<StreamFilter>> = (0..kinds.len()).map(partly).collect();
         let mut classes = Vec::new();
         for (kind, &(trace, stream)) in kinds.iter().enumerate() {
             let decoder = &trace.decoder;
-            classes.push(StreamClass { decoder, stream_class: stream.class, facts: facts(kind) });
+            let selection = partly[kind].is_some().then_some(selection);
+            classes.push(StreamClass { decoder, stream_class: stream.class, facts: facts(kind), selection });
         }
         let bindings = Bindings::new(&classes, mappings, &question.needs, question.wanted);
-        let bindings = bindings.expect("every class was lowered when the decoder was made");
-        let filters: Vec<Option<Arc<StreamFilter>>> =
-            (0..kinds.len()).map(|kind| filter(kinds[kind], &bindings, kind, options, &facts(kind))).collect();
+        let bindings = lowered(bindings);
+        let filter =
+            |kind: usize| filter(kinds[kind], (&bindings, kind), options, partly[kind].is_some(), &facts(kind));
+        let filters: Vec<Option<Arc<StreamFilter>>> = (0..kinds.len()).map(filter).collect();
+        let unread_switch = partly.iter().enumerate().find_map(|(kind, wishes)| {
+            let classes = wishes.as_ref()?.class_tests().iter().enumerate();
+            let is_switch = |place: usize| bindings.has_role(kind, place, |role| role == EventRole::Switch);
+            let place = classes.filter(|(_, test)| **test != ClassTest::Always).find(|(place, _)| is_switch(*place))?.0;
+            kinds[kind].0.class.stream_classes[kinds[kind].1.class].event_classes[place].name.clone()
+        });
         let is_bound = |kind: &usize| !bindings.classes_of(*kind).is_empty();
         let streams_bound: Vec<Option<usize>> = kind_of.iter().map(|kind| Some(*kind).filter(is_bound)).collect();
         let filters: Vec<Option<Arc<StreamFilter>>> = kind_of.iter().map(|kind| filters[*kind].clone()).collect();
@@ -78,8 +99,9 @@ impl Prepared {
         let lanes = lanes::lanes(&streams, &streams_bound, &bindings, &whole, session.event_span());
         let has_switches =
             bindings.classes.iter().any(|class| class.roles.iter().any(|bound| bound.role == EventRole::Switch));
-        let reads_all_switches = has_switches && options.selection.is_all();
-        Self { bindings: Arc::new(bindings), streams: streams_bound, filters, lanes, whole, reads_all_switches }
+        let reads_all_switches = has_switches && (question.reads_threads || options.selection.is_all());
+        let bindings = Arc::new(bindings);
+        Self { bindings, streams: streams_bound, filters, lanes, whole, reads_all_switches, unread_switch }
     }
 
     /// The packets that may have events between two times; the end is not in it.
@@ -96,8 +118,8 @@ impl Prepared {
         let whole = whole(&streams, &self.streams, &self.filters, &span);
         let lanes = lanes::within(&self.lanes, before, &streams, &whole);
         let (bindings, bound, filters) = (Arc::clone(&self.bindings), self.streams.clone(), self.filters.clone());
-        let reads_all_switches = self.reads_all_switches;
-        Self { bindings, streams: bound, filters, lanes, whole, reads_all_switches }
+        let (reads_all_switches, unread_switch) = (self.reads_all_switches, self.unread_switch.clone());
+        Self { bindings, streams: bound, filters, lanes, whole, reads_all_switches, unread_switch }
     }
 
     /// Everything will be read.
@@ -150,12 +172,18 @@ fn cpu_note(lane: &LaneFacts) -> &'static str {
     }
 }
 
-/// Finds bound and selected events; `None`: all events.
+/// The result of lowering classes of a trace.
+fn lowered<T>(result: Result<T, LowerError>) -> T {
+    result.expect("every class was lowered when the decoder was made")
+}
+
+/// Finds bound and selected events, and, of streams that are selected in part, those that tell of threads; `None`: all
+/// events.
 fn filter(
     (trace, stream): (&Arc<Trace>, &DataStream),
-    bindings: &Bindings,
-    kind: usize,
+    (bindings, kind): (&Bindings, usize),
     options: &AnalysisOptions,
+    is_partly: bool,
     facts: &FilterFacts<'_>,
 ) -> Option<Arc<StreamFilter>> {
     let events = &trace.class.stream_classes[stream.class].event_classes;
@@ -166,9 +194,17 @@ fn filter(
     if options.selection.is_all() && events.iter().all(is_bound) {
         return None;
     }
-    let wants = |event: &EventRecordClass| options.selection.names(event) && is_bound(event);
-    let filter = StreamFilter::new(&trace.decoder, stream.class, options.selection.filter.as_ref(), &wants, facts);
-    Some(Arc::new(filter.expect("every class was lowered when the decoder was made")))
+    let tells = |place: &usize| bindings.has_role(kind, *place, EventRole::tells_of_threads);
+    let telling: HashSet<u64> = match is_partly {
+        true => (0..events.len()).filter(tells).map(|place| events[place].id).collect(),
+        false => HashSet::new(),
+    };
+    let wants = |event: &EventRecordClass| match telling.contains(&event.id) {
+        true => Some(Selected::All),
+        false => (options.selection.names(event) && is_bound(event)).then_some(Selected::Asked),
+    };
+    let expression = options.selection.filter.as_ref();
+    Some(Arc::new(lowered(StreamFilter::keeping(&trace.decoder, stream.class, expression, &wants, facts))))
 }
 
 /// All packets that may have events that are asked for.

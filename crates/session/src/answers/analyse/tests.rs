@@ -4,6 +4,7 @@ mod cuts;
 mod doubtful;
 pub(crate) mod made;
 mod odd_traces;
+mod selected;
 mod shares;
 mod threads;
 pub(crate) mod tiny_trace;

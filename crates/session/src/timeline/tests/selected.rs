@@ -129,8 +129,9 @@ fn items(timeline: &Timeline, id: &str, level: Level) -> Option<Items> {
     Some(tiles.tracks.into_iter().next()?.items)
 }
 
-/// The timeline's heat is the expected one, at every level; returns the amounts, by kinds.
-fn agree(timeline: &Timeline, expected: &BTreeMap<&str, Lasted>, place: &str) -> [usize; 4] {
+/// The timeline's heat is the expected one, at every level; returns the amounts, by kinds. Calls may be missing if not
+/// all switches are selected.
+fn agree(timeline: &Timeline, expected: &BTreeMap<&str, Lasted>, knows_threads: bool, place: &str) -> [usize; 4] {
     ["calls", "irqs", "waiting", "softirqs"].map(|kind| {
         let Some(expected) = expected.get(kind) else { return 0 };
         for level in 0..=timeline.status().level_max {
@@ -144,7 +145,12 @@ fn agree(timeline: &Timeline, expected: &BTreeMap<&str, Lasted>, place: &str) ->
                 None => BTreeMap::new(),
                 other => panic!("{other:?}"),
             };
-            assert_eq!(found, sums, "{kind} at level {level}, {place}");
+            // Analyses read switches always, and so know the thread of each call; a timeline of some events may not.
+            let is_there = |(at, count): (&(u32, u32), &u32)| sums.get(at).is_some_and(|sum| count <= sum);
+            match kind == "calls" && !knows_threads {
+                true => assert!(found.iter().all(is_there), "{kind} at level {level}, {place}: {found:?} {sums:?}"),
+                false => assert_eq!(found, sums, "{kind} at level {level}, {place}"),
+            }
         }
         expected.len()
     })
@@ -171,7 +177,9 @@ fn durations_of_some_events_are_those_that_analyses_tell_of_them() {
         for slice_bytes in [None, Some(1), Some(700)] {
             let [_, selected] = built_of(folder.path(), slice_bytes, selection);
             let place = format!("in chunks of {slice_bytes:?}, seed {seed}, of {:?}", selection.events);
-            add(&mut compared, agree(&selected, &expected, &place));
+            let knows_threads =
+                selection.filter.is_none() && selection.events.iter().any(|name| name == "sched_switch");
+            add(&mut compared, agree(&selected, &expected, knows_threads, &place));
         }
     }
     assert!(compared.iter().zip([100, 100, 100, 0]).all(|(count, least)| *count > least), "{compared:?}");
@@ -189,7 +197,8 @@ fn durations_of_all_events_are_those_that_analyses_tell_of_them() {
         expected.values_mut().for_each(|all| all.retain(|(_, bin)| *bin > 0));
         for slice_bytes in [None, Some(1), Some(700)] {
             let timeline = built(folder.path(), slice_bytes, None);
-            add(&mut compared, agree(&timeline, &expected, &format!("in chunks of {slice_bytes:?}, seed {seed}")));
+            let place = format!("in chunks of {slice_bytes:?}, seed {seed}");
+            add(&mut compared, agree(&timeline, &expected, true, &place));
         }
     }
     assert!(compared[..3].iter().all(|count| *count > 100), "{compared:?}");

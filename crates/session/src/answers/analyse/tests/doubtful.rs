@@ -86,19 +86,6 @@ fn bounds_hold_where_nothing_tells_cpus_apart() {
     assert!(tables().map(|table| table.rows.len()).sum::<usize>() > 40);
 }
 
-/// Switches that are left out on purpose are no sign of several CPUs.
-#[test]
-fn a_selection_refutes_no_cpu() {
-    let folder = tempfile::tempdir().unwrap();
-    let switch = |time, prev, next| event(time, "sched_switch", &[("prev_tid", prev), ("next_tid", next)]);
-    trace(folder.path(), vec![switch(100, 0, 7), switch(300, 7, 8), switch(350, 8, 7), switch(400, 7, 0)], WITHOUT_CPU);
-    let filter = kymo_filter::Filter::parse("next_tid == 7").unwrap();
-    let selection = crate::Selection { filter: Some(filter), ..crate::Selection::default() };
-    let options = AnalysisOptions { selection, ..AnalysisOptions::default() };
-    let Analysed { report, .. } = asked(folder.path(), kind("cpu"), &options, None);
-    assert!(report.assumptions.iter().all(|note| !note.message.contains("several CPUs")), "{report:?}");
-}
-
 /// A clock that is set back: with no loss shares are shares, and with a loss nothing is said to be certain.
 #[test]
 fn a_clock_that_is_set_back_makes_no_impossible_numbers() {
