@@ -24,7 +24,8 @@ pub(crate) fn report(report: &Report, strict: bool) -> CommandOutcome {
     if let Some(more) = report.unreadable.len().checked_sub(LINES_MAX).filter(|more| *more > 0) {
         message!("error: and {} could not be read", counted(more as u64, "more place"));
     }
-    if let Some(losses) = losses(report) {
+    // Of missing ends, the assumptions tell.
+    if let Some(losses) = reported_losses(report) {
         message!("warning: {losses}");
     }
     let is_good = report.is_complete() && (!strict || report.assumptions.is_empty());
@@ -59,7 +60,7 @@ pub(crate) fn assumption(message: &str, strict: bool) -> String {
 }
 
 /// The losses of tracers, in a sentence.
-pub(crate) fn losses(report: &Report) -> Option<String> {
+fn reported_losses(report: &Report) -> Option<String> {
     let mut parts = Vec::new();
     if report.events_discarded == 0 && report.discarded_is_lower_bound {
         parts.push("an unknown number of events discarded".to_owned());
@@ -71,6 +72,15 @@ pub(crate) fn losses(report: &Report) -> Option<String> {
         parts.push(format!("{} lost", counted(report.packets_lost, "packet")));
     }
     (!parts.is_empty()).then(|| format!("the tracer reports {}", parts.join(" and ")))
+}
+
+/// Missing events, in a sentence.
+pub(crate) fn losses(report: &Report) -> Option<String> {
+    let streams = report.ends_missing;
+    let lack = if streams == 1 { "lacks its end" } else { "lack their ends" };
+    let missing = (streams > 0).then(|| format!("{} {lack}", counted(streams, "data stream")));
+    let all: Vec<String> = reported_losses(report).into_iter().chain(missing).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// `12,513,488`

@@ -61,11 +61,13 @@ pub enum Assumption {
     TimeOutOfRange,
     /// A data stream that names no CPU is one CPU's.
     CpuUnknown,
+    /// A data stream that ends before the others of its trace lacks its end.
+    EndsEarly,
 }
 
 impl Assumption {
     /// The whole list.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::MissingSignature,
         Self::UnknownAttribute,
         Self::ReleaseCandidateDialect,
@@ -83,6 +85,7 @@ impl Assumption {
         Self::ClockStepsBack,
         Self::TimeOutOfRange,
         Self::CpuUnknown,
+        Self::EndsEarly,
     ];
 
     /// The name by which `--strict` and the documentation call it.
@@ -106,6 +109,7 @@ impl Assumption {
             Self::ClockStepsBack => "clock-steps-back",
             Self::TimeOutOfRange => "time-out-of-range",
             Self::CpuUnknown => "cpu-unknown",
+            Self::EndsEarly => "ends-early",
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod again;
 pub(crate) mod discover;
+pub(crate) mod ends;
 mod extent;
 pub(crate) mod gone;
 pub(crate) mod identity;
@@ -36,6 +37,7 @@ use serde::{Deserialize, Serialize};
 use crate::cache::{PacketCache, RecalledPackets};
 use crate::open::again::EarlierTraces;
 use crate::open::discover::{Discovered, discover_machines};
+use crate::open::ends::MissingEnd;
 use crate::open::gone::GoneFiles;
 use crate::open::offsets::{OffsetFailure, Offsets, TraceOffset};
 use crate::open::progress::Progress;
@@ -68,6 +70,8 @@ pub struct Session {
     /// Where analyses' parts are cut besides, for tests: in the order of time.
     pub(crate) cuts_ns: Vec<i64>,
     opened: Report,
+    /// For each data stream its missing end; none of traces that grow.
+    pub(crate) missing_ends: Vec<Option<MissingEnd>>,
     /// From the first to the last event, once that was asked for.
     event_span: OnceLock<Option<(i64, i64)>>,
     /// Files that were there and are not any more.
@@ -179,6 +183,8 @@ impl Session {
         }
         traces.sort_by_key(|trace| trace.class.uuid);
         let mut opened = opening_report(&traces);
+        // Of traces that are recorded, other packets of a stream are still to come.
+        let missing_ends = if earlier.is_none() { missing_ends(&traces, &mut opened) } else { Vec::new() };
         opened.unreadable.extend(failures.iter().map(OpenFailure::problem));
         opened.unreadable.extend(skipped.iter().map(discover::problem));
         let gone = earlier.and_then(EarlierTraces::session).map(|session| session.gone_for_later()).unwrap_or_default();
@@ -187,6 +193,7 @@ impl Session {
             traces,
             threads,
             opened,
+            missing_ends,
             event_span: OnceLock::new(),
             gone,
             slice_bytes: None,
@@ -204,7 +211,8 @@ impl Session {
     /// The same, with traces that more is known of.
     pub(crate) fn with_traces(&self, traces: Vec<Arc<Trace>>) -> Self {
         let (opened, cache, cuts_ns) = (self.opened.clone(), self.cache.clone(), self.cuts_ns.clone());
-        Self { traces, opened, cache, cuts_ns, event_span: OnceLock::new(), gone: self.gone.clone(), ..*self }
+        let (event_span, missing_ends) = (OnceLock::new(), Vec::new());
+        Self { traces, opened, missing_ends, cache, cuts_ns, event_span, gone: self.gone.clone(), ..*self }
     }
 
     /// One trace that is open already, read by one thread.
@@ -213,6 +221,7 @@ impl Session {
             traces: vec![trace],
             threads: 1,
             opened: Report::default(),
+            missing_ends: Vec::new(),
             event_span: OnceLock::new(),
             gone: GoneFiles::default(),
             slice_bytes: None,
@@ -508,6 +517,24 @@ fn opening_report(traces: &[Arc<Trace>]) -> Report {
         }
     }
     report
+}
+
+/// For each data stream of the traces its missing end; the report says so.
+fn missing_ends(traces: &[Arc<Trace>], report: &mut Report) -> Vec<Option<MissingEnd>> {
+    let mut missing = Vec::new();
+    for trace in traces {
+        let of_trace = MissingEnd::of_trace(trace);
+        for (stream, end) in trace.streams.iter().zip(&of_trace) {
+            let Some(end) = end else { continue };
+            let file = stream.files.last().map_or(0, |&file| file as usize);
+            let place = trace.folder.stream(file).path().display().to_string();
+            let message = format!("{place}: warning[{}]: {}", Assumption::EndsEarly, end.sentence());
+            report.assumptions.push(ReportProblem { place, message });
+            report.ends_missing += 1;
+        }
+        missing.extend(of_trace);
+    }
+    missing
 }
 
 /// Whether the times of a stream count from the Unix epoch.

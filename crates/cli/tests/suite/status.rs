@@ -113,6 +113,23 @@ event";
 const UUID: &str = "uuid = \"00000000-0000-0000-0000-000000000001\"; \
                     packet.header := struct { integer { size = 8; align = 8; } uuid[16]; }; };";
 
+/// Packets that say when they begin and end, in milliseconds.
+const LTTNG: &str = "env { tracer_name = \"lttng-modules\"; };
+clock { name = c; freq = 1000; };
+typealias integer { size = 64; align = 8; map = clock.c.value; } := time;
+stream { packet.context := struct { time timestamp_begin; time timestamp_end; };
+event.header := struct { time timestamp; }; };
+event";
+
+/// A packet from 1 ms to a time, with an event in its first moment.
+fn timed(end: u8) -> Vec<u8> {
+    [[1, 0, 0, 0, 0, 0, 0, 0], [end, 0, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]]
+        .concat()
+        .into_iter()
+        .chain([9; 4])
+        .collect()
+}
+
 /// Each assumption of the closed list is a warning with its name, and an error with `--strict`.
 #[test]
 fn every_assumption() {
@@ -122,7 +139,7 @@ fn every_assumption() {
     };
     let payload = |fields: &str| -> Vec<u8> { METADATA.replace("u32 value;", fields).into() };
     let switch = METADATA.replace("event", CLOCK).replace("tick", "sched_switch");
-    let cases: [(&str, Vec<u8>, &[u8]); 17] = [
+    let cases: [(&str, Vec<u8>, &[u8]); 18] = [
         ("missing-signature", METADATA.replace("/* CTF 1.8 */", "").into(), &[0; 8]),
         ("unknown-attribute", METADATA.replace("byte_order = le;", "byte_order = le; colour = 3;").into(), &[0; 8]),
         (
@@ -148,6 +165,7 @@ fn every_assumption() {
         ),
         ("time-out-of-range", METADATA.replace("event", CLOCK).into(), &[255; 12]),
         ("cpu-unknown", switch.replace("u32 value;", "u32 prev_tid; u32 next_tid;").into(), &[0; 16]),
+        ("ends-early", METADATA.replace("event", LTTNG).into(), &timed(2)),
     ];
     let list = include_str!("../../../../docs/assumptions.md");
     let listed: Vec<&str> = list.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
@@ -155,6 +173,9 @@ fn every_assumption() {
     for (name, metadata, stream) in cases {
         let setup = Setup::new(name, "", stream);
         fs::write(setup.root.join("trace/metadata"), metadata).expect("temporary files may be written");
+        if name == "ends-early" {
+            fs::write(setup.root.join("trace/other"), timed(12)).expect("temporary files may be written");
+        }
         // Only analyses rely on CPUs.
         let command = if name == "cpu-unknown" { "cpu" } else { "print" };
         for (option, gravity, status) in [("--clock-gmt", "warning", 0), ("--strict", "error", 1)] {

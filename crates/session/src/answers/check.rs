@@ -30,6 +30,7 @@ use kymo_source::{SourceErrorKind, TraceFolder};
 use self::texts::{TextCheck, WrongText};
 use crate::open::Session;
 use crate::open::discover::discover;
+use crate::open::ends::MissingEnd;
 use crate::open::progress::{Cancelled, Progress, Steps};
 
 /// How bad a finding is.
@@ -134,6 +135,11 @@ const TIME_RANGE: CheckRule = rule(
     Assumption::TimeOutOfRange.name(),
     "compare the clock's frequency and offset in the metadata with the recorder's, and read the cycles: --clock-cycles",
 );
+const ENDS_EARLY: CheckRule = rule(
+    Gravity::Assumption,
+    Assumption::EndsEarly.name(),
+    "copy the file again; of a session that is still recorded, stop it first",
+);
 const TEXT: CheckRule = rule(
     Gravity::Warning,
     "text-encoding",
@@ -233,6 +239,11 @@ fn check_opened(trace: &Trace, findings: &mut CheckFindings) {
         findings.add(&HEAD, file_name(trace, broken.file), broken.error.to_string());
     }
     trace.streams.iter().for_each(|stream| check_packets(trace, stream, findings));
+    for (stream, missing) in trace.streams.iter().zip(MissingEnd::of_trace(trace)) {
+        if let (Some(missing), Some(file)) = (missing, stream.files.last()) {
+            findings.add(&ENDS_EARLY, file_name(trace, *file as usize), missing.sentence());
+        }
+    }
 }
 
 /// The same of traces that are open, to show them: nothing is read for it. Readers of events find

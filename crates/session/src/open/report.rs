@@ -19,6 +19,8 @@ pub struct Report {
     pub discarded_is_lower_bound: bool,
     /// Packets that are missing by their sequence numbers.
     pub packets_lost: u64,
+    /// Data streams that lack their end: see the assumptions.
+    pub ends_missing: u64,
 }
 
 /// A place and a sentence.
@@ -43,10 +45,10 @@ impl Report {
         self.unreadable.is_empty()
     }
 
-    /// Whether tracers lost something, as far as they know.
+    /// Whether events are missing, as far as tracers and packets say.
     #[must_use]
     pub fn has_losses(&self) -> bool {
-        self.events_discarded > 0 || self.discarded_is_lower_bound || self.packets_lost > 0
+        self.events_discarded > 0 || self.discarded_is_lower_bound || self.packets_lost > 0 || self.ends_missing > 0
     }
 
     /// Adds the losses of another part of the job.

@@ -13,6 +13,8 @@ use kymo_scan::{DataStream, Slice, Trace};
 
 use super::rank;
 use super::stream_names::{self, with_packet};
+use crate::open::Session;
+use crate::open::ends::MissingEnd;
 
 /// Where the CPU of a stream's events is told.
 enum CpuOf {
@@ -30,7 +32,7 @@ pub(super) fn lanes(
     bound: &[Option<usize>],
     bindings: &Bindings,
     whole: &Slice,
-    event_span: Option<(i64, i64)>,
+    session: &Session,
 ) -> Vec<LaneFacts> {
     let mut hosts: Vec<(Option<String>, usize)> = Vec::new();
     let mut lanes: Vec<(bool, LaneFacts)> = Vec::new();
@@ -66,11 +68,12 @@ pub(super) fn lanes(
         };
         at.streams.push(number);
         add_packets(at, stream, whole.wanted[number].clone());
+        add_missing_end(at, session.missing_ends.get(number), whole);
     }
     let mut lanes: Vec<LaneFacts> = lanes.into_iter().map(|(_, lane)| lane).collect();
     let span = (whole.begin, whole.end.map_or(i64::MAX, |end| end - 1));
     for lane in &mut lanes {
-        event_span.iter().for_each(|events| clamp(lane, *events));
+        session.event_span().iter().for_each(|events| clamp(lane, *events));
         clamp(lane, span);
     }
     // The order of files in a folder must not change answers.
@@ -79,12 +82,8 @@ pub(super) fn lanes(
 }
 
 /// These lanes in a span of time within theirs. Known earlier losses, in `before`, stay.
-pub(super) fn within(
-    lanes: &[LaneFacts],
-    before: &[LaneFacts],
-    streams: &[(&Arc<Trace>, &DataStream)],
-    whole: &Slice,
-) -> Vec<LaneFacts> {
+pub(super) fn within(lanes: &[LaneFacts], before: &[LaneFacts], session: &Session, whole: &Slice) -> Vec<LaneFacts> {
+    let streams = session.streams();
     let mut before = before.to_vec();
     // Where it ends, another one begins.
     let (begin, end) = (whole.begin, whole.end.unwrap_or(i64::MAX));
@@ -92,6 +91,7 @@ pub(super) fn within(
         lane.lost = Some(0);
         for stream in lane.streams.clone() {
             add_packets(lane, streams[stream].1, whole.wanted[stream].clone());
+            add_missing_end(lane, session.missing_ends.get(stream), whole);
         }
         // Also where there is no packet: a CPU that sleeps writes none.
         let is_there = |span: &(i64, i64)| span.0 <= end && begin <= span.1;
@@ -158,6 +158,16 @@ fn first_value(trace: &Trace, bindings: &Bindings, kind: usize, place: usize, ro
     match values.into_iter().nth(place)?? {
         FieldValue::Integer(value) => u32::try_from(value).ok(),
         _ => None,
+    }
+}
+
+/// Adds the end that a stream lacks, as far as it is within the requested time.
+fn add_missing_end(lane: &mut LaneFacts, missing: Option<&Option<MissingEnd>>, whole: &Slice) {
+    let Some(Some(MissingEnd { after_ns, until_ns })) = missing else { return };
+    if whole.end.is_none_or(|end| *after_ns < end) && whole.begin <= *until_ns {
+        // The last event before it is there.
+        lane.holes.add(after_ns.saturating_add(1), *until_ns);
+        lane.lost = None;
     }
 }
 

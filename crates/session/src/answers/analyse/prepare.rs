@@ -96,7 +96,7 @@ impl Prepared {
         let streams_bound: Vec<Option<usize>> = kind_of.iter().map(|kind| Some(*kind).filter(is_bound)).collect();
         let filters: Vec<Option<Arc<StreamFilter>>> = kind_of.iter().map(|kind| filters[*kind].clone()).collect();
         let whole = whole(&streams, &streams_bound, &filters, options);
-        let lanes = lanes::lanes(&streams, &streams_bound, &bindings, &whole, session.event_span());
+        let lanes = lanes::lanes(&streams, &streams_bound, &bindings, &whole, session);
         let has_switches =
             bindings.classes.iter().any(|class| class.roles.iter().any(|bound| bound.role == EventRole::Switch));
         let reads_all_switches = has_switches && (question.reads_threads || options.selection.is_all());
@@ -116,7 +116,7 @@ impl Prepared {
         let streams = session.streams();
         let span = AnalysisOptions { begin_ns: Some(begin), end_ns: Some(end - 1), ..AnalysisOptions::default() };
         let whole = whole(&streams, &self.streams, &self.filters, &span);
-        let lanes = lanes::within(&self.lanes, before, &streams, &whole);
+        let lanes = lanes::within(&self.lanes, before, session, &whole);
         let (bindings, bound, filters) = (Arc::clone(&self.bindings), self.streams.clone(), self.filters.clone());
         let (reads_all_switches, unread_switch) = (self.reads_all_switches, self.unread_switch.clone());
         Self { bindings, streams: bound, filters, lanes, whole, reads_all_switches, unread_switch }

@@ -176,3 +176,46 @@ fn keys_are_in_the_base_that_the_metadata_says() {
     let answer = ask(&["key", "packet.context.cpu_id"], None);
     assert_eq!(table(&answer, "longest").rows[0][3], Cell::Text("0x7F00DEADBEEF, 0".to_owned()));
 }
+
+/// A stream of LTTng that is cut at the border of a packet: the thread that ran there last may have gone on or not.
+#[test]
+fn a_stream_without_its_end_leaves_no_certainty_behind_it() {
+    let ms = 1_000_000;
+    let switch = |time, prev, next| event(time * ms, "sched_switch", &[("prev_tid", prev), ("next_tid", next)]);
+    let wake = |time, tid| event(time * ms, "sched_wakeup", &[("tid", tid)]);
+    let first = Packet { begin: ms, end: 20 * ms, events: vec![switch(2, 0, 7), switch(9, 7, 0)], ..Packet::default() };
+    let second = Packet { begin: 20 * ms, end: 50 * ms, events: vec![switch(22, 0, 8)], ..Packet::default() };
+    let other = Packet {
+        cpu: 1,
+        begin: ms,
+        end: 50 * ms,
+        events: vec![switch(3, 0, 9), wake(21, 8), wake(49, 10)],
+        ..Packet::default()
+    };
+    let longest = |packets: &[Packet]| {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), packets);
+        let session = Session::open(&[folder.path().to_owned()], &OpenOptions::default()).unwrap();
+        let report = session.info().report;
+        for slice_bytes in [None, Some(1)] {
+            let Analysed { answer, report: same } =
+                asked(folder.path(), kind("sched"), &AnalysisOptions::default(), slice_bytes);
+            assert_eq!(same.ends_missing, report.ends_missing);
+            let waits = table(&answer, "total");
+            let count = |name: &str| {
+                let column = waits.columns.iter().position(|column| column.name == name).unwrap();
+                let Cell::Count(count) = waits.rows[0][column] else { panic!("{waits:?}") };
+                count.value
+            };
+            let doubt = [count("count"), count("never_ended"), count("lost_inside")];
+            let expected = if report.ends_missing == 0 { [1, 1, 0] } else { [0, 0, 2] };
+            assert_eq!(doubt, expected, "{slice_bytes:?}");
+        }
+        (report.ends_missing, report.has_losses(), report.assumptions.iter().map(|note| note.message.clone()).collect())
+    };
+    let whole: (u64, bool, Vec<String>) = longest(&[first.clone(), second, other.clone()]);
+    assert_eq!(whole, (0, false, vec![]));
+    let (streams, is_lossy, told) = longest(&[first, other]);
+    assert!(streams == 1 && is_lossy && told.len() == 1, "{told:?}");
+    assert!(told[0].contains("channel0_0: warning[ends-early]: the stream ends 0.030 s before"), "{told:?}");
+}
