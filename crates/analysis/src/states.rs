@@ -162,6 +162,10 @@ pub struct StatesPart {
     names: HashMap<u64, Comm>,
     /// Names of interrupts, by machine and number.
     irqs: BTreeMap<(u16, u64), String>,
+    /// The names that threads have in the moment of their death: when, the key, and the digest. Where that is another one
+    /// than before, it is no run, because it lasts no time.
+    #[serde(skip)]
+    last_names: Vec<(i64, u64, u64)>,
 }
 
 /// The state of a CPU when a part ends.
@@ -459,6 +463,11 @@ fn tell(runs: &mut RunWriter, key: u64, done: &[(i64, i64, u64)]) {
 }
 
 impl StatesPart {
+    /// The names that threads have in the moment of their death: when, the key, and the value.
+    pub(crate) fn take_last_names(&mut self) -> Vec<(i64, u64, u64)> {
+        std::mem::take(&mut self.last_names)
+    }
+
     fn set(&mut self, entity: Entity, track: usize, time: i64, before: PriorValue, change: AttributeChange) {
         self.attributes.set(entity, track, time, (before, change), &mut self.runs);
     }
@@ -522,7 +531,12 @@ impl StatesPart {
                 Some(away) => {
                     self.set(thread, thread_track::STATE, time, Was(Some(running)), AttributeChange::Begin(Some(away)));
                 }
-                None => self.forget(states, thread, time, Was(Some(running))),
+                None => {
+                    if !names[0].is_empty() {
+                        self.last_names.push((time, thread.key(thread_track::NAME), names[0].digest() & !FLAGS));
+                    }
+                    self.forget(states, thread, time, Was(Some(running)));
+                }
             }
         }
         if next != 0 {
@@ -583,6 +597,7 @@ impl Analysis for StatesAnalysis {
             runs: RunWriter::new(self.room.as_ref()),
             names: HashMap::new(),
             irqs: BTreeMap::new(),
+            last_names: Vec::new(),
         }
     }
 
@@ -649,6 +664,7 @@ impl Analysis for StatesAnalysis {
         left.runs.append(right.runs);
         left.names.extend(right.names);
         left.irqs.extend(right.irqs);
+        left.last_names.extend(right.last_names);
         for (lane, cpus) in right.cpus.into_iter().enumerate() {
             for right in cpus {
                 let at = left.cpus[lane].iter().position(|known| known.cpu == right.cpu);

@@ -202,6 +202,8 @@ pub struct Sealed {
     crowds: Vec<(u64, i64, OverlapTally)>,
     counts: Vec<BucketCount>,
     wakeups: Vec<(i64, u64, u64)>,
+    /// The names that threads have in the moment of their death: when, the key, and the value.
+    last_names: Vec<(i64, u64, u64)>,
     begin: i64,
 }
 
@@ -397,13 +399,14 @@ impl TimelineAnalysis {
 
     /// Puts a chunk behind all that is before it; it begins at `begin`.
     pub fn seal(&self, before: &mut TimelinePart, chunk: TimelinePart, begin: i64) -> Sealed {
-        let TimelinePart { states, counts, wakeups, marks, .. } = chunk;
+        let TimelinePart { mut states, counts, wakeups, marks, .. } = chunk;
+        let last_names = states.take_last_names();
         let sequel = self.states.follow(&mut before.states, states, begin);
         let slices = before.slices.follow(&marks.marks, &self.holes);
         let changes = before.lasting.follow(marks.changes);
         let messages = before.messages.follow(&marks.posts);
         let crowds = if self.is_of_some { Vec::new() } else { self.crowds(&mut before.lasting, &sequel, begin) };
-        Sealed { sequel, slices, changes, messages, crowds, counts, wakeups, begin }
+        Sealed { sequel, slices, changes, messages, crowds, counts, wakeups, last_names, begin }
     }
 
     /// Machines are numbered: how many there are.
@@ -453,7 +456,7 @@ impl TimelineAnalysis {
     }
 
     fn drawn(&self, sealed: Sealed, mut node: NodeBuilder, is_whole: bool) -> TimelineNode {
-        let Sealed { sequel, slices, changes, messages, crowds, counts, wakeups, begin } = sealed;
+        let Sealed { sequel, slices, changes, messages, crowds, counts, wakeups, begin, .. } = sealed;
         match self.is_of_some {
             true => self.durations(&mut node, sequel, begin),
             false => self.runs(&mut node, sequel, (begin, is_whole)),
@@ -585,13 +588,15 @@ impl Sealed {
         let mut names = Vec::new();
         let mut add = |run: &StateRun| {
             if is_name(run.key) {
-                names.extend(TrackKey::of(run.key).map(|key| (key, run.value & !FLAGS)));
+                names.push((run.begin, run.key, run.value & !FLAGS));
             }
         };
         self.sequel.ended.iter().for_each(&mut add);
         self.sequel.inner.each(|run| add(&run)).expect("runs of a chunk are in memory");
         self.sequel.open.iter().for_each(add);
-        names
+        names.extend(&self.last_names);
+        names.sort_by_key(|(begin, ..)| *begin);
+        names.into_iter().filter_map(|(_, key, value)| Some((TrackKey::of(key)?, value))).collect()
     }
 
     /// The ways that messages went which arrived.

@@ -332,7 +332,13 @@ impl Cpu {
     fn course(&self, whole: &CpuTotals) -> Table {
         let columns =
             vec![Column::new("time", "Time", CellClass::TimeRange), Column::new("busy", "Busy", CellClass::Ratio)];
-        let cpus = if self.wishes.cpus.is_empty() { "all CPUs" } else { "chosen CPUs" };
+        // Where events name their CPUs, others than those with a switch are not known.
+        let knows_all = self.lanes.iter().all(|lane| lane.cpu.is_some() || lane.names_no_cpu);
+        let cpus = match self.wishes.cpus.is_empty() {
+            true if knows_all => "all CPUs",
+            true => "CPUs that changed threads",
+            false => "chosen CPUs",
+        };
         let mut table = Table::new("course", format!("Busy over time, {cpus}{}", self.of_all_threads()), columns);
         table.plot = Some(Plot::Course { time: 0, series: None, value: 1 });
         let Some((_, end)) = crate::setup::span_ns(&self.lanes).filter(|_| !whole.cpus.is_empty()) else {

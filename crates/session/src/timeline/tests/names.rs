@@ -65,3 +65,46 @@ fn streams_of_components_are_called_by_the_component_and_its_thread() {
         ["init -> timer: ep", "init -> ping: signal proxy"]
     );
 }
+
+/// A thread that takes another name in its last moments has that name everywhere: rows and tables agree.
+#[test]
+fn threads_have_the_last_name_that_they_had() {
+    use crate::answers::analyse::tests::tiny_trace::{Event, Packet, write};
+    let event = |time: u64, name: &str, values: &[(&str, &str)]| {
+        let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Event { time, name: name.to_owned(), values }
+    };
+    let switch = |time, prev: (&str, &str), state, next: (&str, &str)| {
+        let values = [
+            ("prev_comm", prev.1),
+            ("prev_tid", prev.0),
+            ("prev_state", state),
+            ("next_comm", next.1),
+            ("next_tid", next.0),
+        ];
+        event(time, "sched_switch", &values)
+    };
+    let idle = ("0", "swapper");
+    let fork = [("parent_comm", "shell"), ("child_comm", "shell"), ("child_tid", "7"), ("child_pid", "7")];
+    let events = vec![
+        event(100, "sched_process_fork", &fork),
+        switch(110, idle, "0", ("7", "shell")),
+        switch(200, ("7", "worker"), "64", idle),
+        switch(250, idle, "0", ("8", "other")),
+        switch(300, ("8", "last"), "1", idle),
+    ];
+    for borders in [vec![0..5], vec![0..1, 1..5], vec![0..2, 2..5], vec![0..3, 3..4, 4..5]] {
+        let folder = tempfile::tempdir().unwrap();
+        let packets = borders.iter().map(|border| {
+            let events = events[border.clone()].to_vec();
+            let (begin, end) = (events[0].time, events.last().unwrap().time);
+            Packet { begin, end, events, ..Packet::default() }
+        });
+        write(folder.path(), &packets.collect::<Vec<Packet>>());
+        for slice_bytes in [None, Some(1)] {
+            let tracks = built(folder.path(), slice_bytes, None).catalogue(0, 0).tracks;
+            let name = |tid: i64| tracks.iter().find(|track| track.id == format!("thread/0/{tid}/state")).unwrap();
+            assert_eq!([7, 8].map(|tid| name(tid).name.clone()), ["worker (7)", "last (8)"], "{borders:?}");
+        }
+    }
+}
