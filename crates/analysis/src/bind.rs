@@ -18,7 +18,7 @@ use std::sync::Arc;
 use kymo_decode::fields::{self, FieldPlace, FieldReader};
 use kymo_decode::filter::StreamFilter;
 use kymo_decode::{Decoder, FilterFacts, LowerError};
-use kymo_filter::{Constant, NamePath};
+use kymo_filter::{Constant, NamePath, NameStep};
 use kymo_format::model::EventRecordClass;
 use kymo_ir::predicate::InputKind;
 
@@ -26,7 +26,7 @@ use self::matching::{FieldMatch, FieldOrigin, Matcher, Matching};
 use crate::Needs;
 use crate::events::{BoundClass, BoundRole, ColumnKind, FieldSlot};
 use crate::mapping::RoleMapping;
-use crate::roles::{CONTEXT, EventRole, FieldIndex};
+use crate::roles::{CONTEXT, EventRole, FieldIndex, TID};
 
 /// A data stream class of a trace.
 pub struct StreamClass<'a> {
@@ -207,6 +207,7 @@ struct BoundSection {
     condition: Option<usize>,
     role: BoundRole,
     context: [FieldSlot; CONTEXT.len()],
+    tid_field: Option<Arc<str>>,
 }
 
 impl<'a> ClassBinder<'a> {
@@ -252,6 +253,7 @@ impl<'a> ClassBinder<'a> {
         let sections: Vec<Vec<(Option<usize>, SectionPaths)>> =
             roles.iter().map(|matchings| self.ask(event_class, matchings, &names, &mut asked)).collect();
         let bare = Self::ask_context(&context, &mut asked);
+        let bare_tid = tid_field(&context);
         let extra: Vec<usize> = self.needs.extra.iter().map(|path| asked.path(path)).collect();
         let places = self.reader.ask(event_class, &asked.paths, &self.stream.facts)?;
         let slots: Vec<FieldSlot> = places.iter().map(|field| slot(&field.place, field.base)).collect();
@@ -265,6 +267,7 @@ impl<'a> ClassBinder<'a> {
                     condition: *condition,
                     role: BoundRole { role, slots: section.fields.iter().map(get).collect() },
                     context: std::array::from_fn(|field| get(&section.context[field])),
+                    tid_field: section.tid_field.clone(),
                 };
                 asked.iter().map(bound).collect()
             })
@@ -273,6 +276,7 @@ impl<'a> ClassBinder<'a> {
             name: name.into(),
             roles: Vec::new(),
             is_selected: true,
+            tid_field: bare_tid,
             context: std::array::from_fn(|field| get(&bare[field])),
             extra: extra.iter().map(|&place| slots[place].clone()).collect(),
         };
@@ -312,9 +316,10 @@ impl<'a> ClassBinder<'a> {
                 fields[field] = asked.choice(&matching.fields[field]);
             }
             let context = self.matcher.context(Some(matching), names, &self.needs.context);
+            let tid_field = tid_field(&context);
             let context = Self::ask_context(&context, asked);
             let condition = matching.condition.map(|filter| self.condition(filter, event_class));
-            sections.push((condition, SectionPaths { fields, context }));
+            sections.push((condition, SectionPaths { fields, context, tid_field }));
         }
         sections
     }
@@ -385,6 +390,7 @@ impl<'a> ClassBinder<'a> {
         for section in roles.iter().zip(chosen).filter_map(|(sections, &place)| sections.get(place)) {
             if class.roles.is_empty() {
                 class.context.clone_from(&section.context);
+                class.tid_field.clone_from(&section.tid_field);
             }
             class.roles.push(section.role.clone());
         }
@@ -416,6 +422,15 @@ impl<'a> ClassBinder<'a> {
     }
 }
 
+/// The name of the field that names the thread of an event.
+fn tid_field(context: &[FieldMatch]) -> Option<Arc<str>> {
+    let FieldMatch::Chosen(FieldOrigin::Path(path)) = context.get(TID)? else { return None };
+    path.steps.iter().rev().find_map(|step| match step {
+        NameStep::Name(name) => Some(name.as_str().into()),
+        NameStep::Index(_) => None,
+    })
+}
+
 /// Whether a role may be absent, since all its sections have conditions.
 fn depends(sections: &[BoundSection]) -> bool {
     sections.iter().all(|section| section.condition.is_some())
@@ -431,6 +446,7 @@ struct PathSet {
 struct SectionPaths {
     fields: Vec<SlotSource>,
     context: [SlotSource; CONTEXT.len()],
+    tid_field: Option<Arc<str>>,
 }
 
 /// Where a value will be.

@@ -27,6 +27,8 @@ pub struct BoundClass {
     pub is_selected: bool,
     /// Where the fields of [`CONTEXT`] are.
     pub context: [FieldSlot; CONTEXT.len()],
+    /// The name of the field that names the thread of an event, if there is one: the last part of its path.
+    pub tid_field: Option<Arc<str>>,
     /// Where the fields are that the analysis asked for by path, in its order.
     pub extra: Vec<FieldSlot>,
 }

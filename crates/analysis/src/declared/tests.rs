@@ -41,7 +41,8 @@ fn script(text: &str, declaration: &AnalysisDeclaration) -> Script {
         let mut context: [FieldSlot; 4] = Default::default();
         context[crate::roles::TID] =
             fields.iter().find(|field| field.0 == "@tid").map_or(FieldSlot::Absent, |tid| slot(tid.1));
-        let class = BoundClass { name: words[2].into(), roles, is_selected: true, context, extra: Vec::new() };
+        let class =
+            BoundClass { name: words[2].into(), roles, is_selected: true, tid_field: None, context, extra: Vec::new() };
         script.events.push((words[0].parse().unwrap(), words[1].parse().unwrap(), script.classes.len()));
         script.classes.push(class);
     }

@@ -584,9 +584,7 @@ impl Timeline {
             Thing::LaneEvents => lane.is_some_and(|lane| lane == number as usize),
             _ => {
                 let is_of_host = lane.is_some_and(|lane| self.analysis.lanes()[lane].host == host);
-                let contexts = ["common_context", "context"].into_iter().map(|name| &event[name]);
-                let mut tids = contexts.flat_map(|context| ["tid", "vtid"].map(|name| &context[name]));
-                is_of_host && tids.all(|tid| tid.as_i64().is_none_or(|tid| tid == i64::from(number)))
+                is_of_host && self.told_tid(event).is_none_or(|tid| tid == number)
             }
         }
     }

@@ -40,6 +40,18 @@ impl Timeline {
         Ok(threads)
     }
 
+    /// The thread that an event names, by the field that analyses take it from.
+    pub(super) fn told_tid(&self, event: &Value) -> Option<i32> {
+        let stream = usize::try_from(event["stream"].as_u64()?).ok()?;
+        let kind = self.prepared.streams.get(stream).copied().flatten()?;
+        let name = event["event"].as_str()?;
+        let class = self.prepared.bindings.classes_of(kind).iter().find(|class| &*class.name == name)?;
+        let field = class.tid_field.as_deref()?;
+        let scopes = ["context", "common_context", "packet_context", "header", "payload"];
+        let tid = scopes.iter().find_map(|scope| event[scope][field].as_i64())?;
+        i32::try_from(tid).ok()
+    }
+
     /// The machine and the thread, as values of tracks have it.
     fn thread_of(
         &self,
@@ -52,7 +64,7 @@ impl Timeline {
         let Some(lane) = self.analysis.lanes().iter().find(|lane| lane.streams.contains(&stream)) else {
             return Ok(None);
         };
-        if let Some(tid) = told_tid(event) {
+        if let Some(tid) = self.told_tid(event) {
             return Ok(Some((lane.host, u64::from(tid.cast_unsigned()))));
         }
         let Some(cpu) = lane.cpu else { return Ok(None) };
@@ -101,11 +113,4 @@ pub(in crate::timeline) struct ChunkRuns {
 /// Since when a thread ran at the latest: the first event of a trace is of the thread that ran before it, too.
 pub(in crate::timeline) fn begin_of(run: &TrackRun) -> i64 {
     if run.flags & BEGIN_UNKNOWN == 0 { run.begin } else { i64::MIN }
-}
-
-/// The thread that an event names.
-fn told_tid(event: &Value) -> Option<i32> {
-    let contexts = ["context", "common_context"].into_iter().map(|name| &event[name]);
-    let tid = contexts.flat_map(|context| ["tid", "vtid"].map(|name| &context[name])).find_map(Value::as_i64)?;
-    i32::try_from(tid).ok()
 }

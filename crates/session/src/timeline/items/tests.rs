@@ -428,3 +428,32 @@ event { name = "lttng_ust_cyg_profile:func_exit"; id = 3; fields := struct { uin
         assert_eq!(runs("thread/0/8/slices/1"), [said(1100, 1200, "22", unseen)], "{slice_bytes:?}");
     }
 }
+
+/// As `perf` writes it: the thread stands among the fields of the event, with a name of its own.
+#[test]
+fn events_are_of_the_thread_that_the_field_of_their_tracer_names() {
+    let folder = tempfile::tempdir().unwrap();
+    write_trace(folder.path(), 60);
+    let path = folder.path().join("metadata");
+    let metadata = std::fs::read_to_string(&path).unwrap();
+    let changed = metadata.replace("sched_waking", "probe").replace(" } tid;", " } perf_tid;");
+    assert_ne!(changed, metadata);
+    std::fs::write(path, changed).unwrap();
+    let timeline = built(folder.path(), None);
+    let all = asked(&timeline, "events/0/0", (0, i64::MAX), 1000);
+    let mut of_thread = 0;
+    for item in &all.items {
+        let TrackItem::Event { event: Some(event), thread, .. } = item else { panic!("{item:?}") };
+        if event["event"] == "probe" {
+            let tid = event["payload"]["perf_tid"].as_i64().unwrap();
+            assert_eq!(thread.as_ref().map(|thread| thread.label.clone()), Some(format!("thread {tid}")));
+            of_thread += usize::from(tid == 2);
+        }
+    }
+    let found = asked(&timeline, "thread/0/2/events", (0, i64::MAX), 1000).items;
+    assert!(found.len() == of_thread && of_thread > 10, "{of_thread} of {}", found.len());
+    for item in &found {
+        let TrackItem::Event { event: Some(event), .. } = item else { panic!("{item:?}") };
+        assert_eq!(event["payload"]["perf_tid"], 2);
+    }
+}
