@@ -61,7 +61,8 @@ class Info:
     #: Events; an estimate from a few packets, unless ``events_is_exact``.
     events: int
     events_is_exact: bool
-    #: Earliest and latest time of any packet, in nanoseconds since 1970 or, unless ``unix``, the clock's own origin.
+    #: From the first event or loss to the last one, in nanoseconds since 1970 or, unless ``unix``, the clock's own origin.
+    #: Packets, of which the traces' own times are, may begin long before and end long after.
     begin_ns: int | None
     end_ns: int | None
     unix: bool

@@ -1,6 +1,8 @@
 //! `kymo check`
 
+use std::collections::HashMap;
 use std::io::{self, Write};
+use std::path::Path;
 
 use kymo_session::{CheckFinding, Gravity, Progress, json};
 
@@ -24,9 +26,9 @@ pub(crate) fn run(arguments: &CheckArguments) -> io::Result<CommandOutcome> {
         writeln!(out, "{}", serde_json::json!({"errors": errors, "findings": findings}))?;
     } else {
         let screen = Screen::of_output(Color::Never, false);
-        for found in &findings {
+        for (found, others) in alike(&findings) {
             let mut text = Vec::new();
-            show(found, is_error(found), &mut text)?;
+            show(found, is_error(found), &others, &mut text)?;
             out.write_all(screen.hung(&String::from_utf8_lossy(&text), INDENT).as_bytes())?;
         }
         match (findings.len(), errors) {
@@ -49,11 +51,29 @@ pub(crate) fn is_error(found: &CheckFinding, strict: bool) -> bool {
     }
 }
 
+/// Findings, each with those that differ from it in nothing but the file.
+fn alike(findings: &[CheckFinding]) -> Vec<(&CheckFinding, Vec<&CheckFinding>)> {
+    let mut groups: Vec<(&CheckFinding, Vec<&CheckFinding>)> = Vec::new();
+    let mut places = HashMap::new();
+    for found in findings {
+        let CheckFinding { gravity, rule, message, help, times, place: _ } = found;
+        let group = *places.entry((*gravity as u8, *rule, message, help, *times)).or_insert(groups.len());
+        match groups.get_mut(group) {
+            Some((_, others)) => others.push(found),
+            None => groups.push((found, Vec::new())),
+        }
+    }
+    groups
+}
+
 fn severity(is_error: bool) -> &'static str {
     if is_error { "error" } else { "warning" }
 }
 
-fn show(found: &CheckFinding, is_error: bool, out: &mut impl Write) -> io::Result<()> {
+/// Names of files at most that have the same problem as another one.
+const OTHERS_MAX: usize = 8;
+
+fn show(found: &CheckFinding, is_error: bool, others: &[&CheckFinding], out: &mut impl Write) -> io::Result<()> {
     let CheckFinding { rule, place, message, times, .. } = found;
     writeln!(out, "{place}: {}[{rule}]: {message}", severity(is_error))?;
     if let Some(help) = &found.help {
@@ -61,6 +81,17 @@ fn show(found: &CheckFinding, is_error: bool, out: &mut impl Write) -> io::Resul
     }
     if *times > 1 {
         writeln!(out, "  and {} more in this file", counted(times - 1, "time"))?;
+    }
+    if !others.is_empty() {
+        let name = |other: &&CheckFinding| {
+            let path = Path::new(&other.place);
+            let is_beside = path.parent() == Path::new(place).parent();
+            path.file_name().filter(|_| is_beside).map_or(other.place.clone(), |name| name.to_string_lossy().into())
+        };
+        let names: Vec<String> = others.iter().take(OTHERS_MAX).map(name).collect();
+        let more = others.len() - names.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        writeln!(out, "  also {}{more}", names.join(", "))?;
     }
     Ok(())
 }

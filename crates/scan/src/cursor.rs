@@ -442,7 +442,10 @@ impl Cursor {
         loop {
             let (bytes, origin, end) = match self.at_hand(&row, current.position, chunk_bytes) {
                 Ok(at_hand) => at_hand,
-                Err(kind) => return self.fault(&row, kind),
+                Err(kind) => {
+                    self.fault(&row, kind);
+                    return self.close_packet(&current);
+                }
             };
             let window = PacketWindow::new(bytes.with_slack(), origin, end);
             let decoder = &self.setup.decoder;

@@ -378,3 +378,22 @@ fn json() {
         {"errors":0,"findings":[{"severity":"warning","rule":"packets-lost","assumption":false,"place":"trace/stream","message":"packet at byte 84: sequence number 3 follows 0: 2 packets are missing","help":"the tracer overwrote or lost packets: use more or larger buffers","times":1}]}
     "#]]);
 }
+
+#[test]
+fn a_problem_of_several_files_is_told_once() {
+    let lossy = bytes([packet(0, 10, 20), packet(3, 30, 40)].iter().flat_map(Packet::words));
+    let setup = Setup::of_bytes("several", &lossy);
+    for name in ["a", "b"] {
+        setup.write(name, &lossy);
+    }
+    // It lacks one packet less.
+    setup.write("c", &bytes([packet(0, 10, 20), packet(2, 30, 40)].iter().flat_map(Packet::words)));
+    setup.check(&expect![[r#"
+        trace/a: warning[packets-lost]: packet at byte 84: sequence number 3 follows 0: 2 packets are missing
+          help: the tracer overwrote or lost packets: use more or larger buffers
+          also b, stream
+        trace/c: warning[packets-lost]: packet at byte 84: sequence number 2 follows 0: 1 packet is missing
+          help: the tracer overwrote or lost packets: use more or larger buffers
+        0 errors, 4 warnings
+    "#]]);
+}

@@ -22,8 +22,8 @@ use crate::open::{Session, TimeOrigin, trace_name};
 pub struct Info {
     /// One for each trace.
     pub traces: Vec<TraceInfo>,
-    /// Earliest and latest time of any packet, in nanoseconds; of events, where packets carry no time and all were
-    /// looked into. `None` where neither is known, or where clocks count from different origins.
+    /// From the first event or loss to the last one, in nanoseconds; the extent of packets where a clock was set back.
+    /// `None` where no times are known, or where clocks count from different origins.
     pub span_ns: Option<(i64, i64)>,
     /// Times count from the Unix epoch.
     pub is_unix: bool,
@@ -65,7 +65,8 @@ pub struct TraceInfo {
     pub streams: usize,
     /// Bytes of all packets.
     pub bytes: u64,
-    /// As for all traces.
+    /// From the begin of the first packet to the end of the last one, which may be long before and after the events; of
+    /// events, where packets carry no time and all were looked into.
     pub span_ns: Option<(i64, i64)>,
     /// Times count from the Unix epoch.
     pub is_unix: bool,

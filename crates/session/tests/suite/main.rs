@@ -9,3 +9,4 @@ mod cancelling;
 mod export;
 mod lttng_filter;
 mod messages;
+mod shrinking;

@@ -22,6 +22,7 @@ function told(change: Partial<Filter>): readonly (readonly [options: unknown, te
   return ["memory", "count", "cpu"].map((kind) => [questionFor({ store, desk }, kind, {})?.options, followingText(followingOf({ store, desk }, kind))]);
 }
 
+const ASIDE = " · of everything: only exclude applies the filter to analyses";
 const SOME = " · without what the filter excludes";
 const ALL_THREADS = " · of all threads: this analysis cannot tell them apart";
 const ALL_EVENTS = " · of all events: this analysis needs every change of threads";
@@ -31,7 +32,7 @@ test("an analysis that cannot tell threads apart is about all of them, which exc
   // An expression excludes events beside that, but not the changes of threads that an analysis of CPUs needs.
   expect(told({ threads: only([7]), text: "id > 1" })).toEqual([[{ filter: "id > 1", tids: [7] }, SOME], [{ filter: "id > 1" }, SOME + ALL_THREADS], [{ tids: [7] }, SOME + ALL_EVENTS]]);
   expect(told({ text: "id > 1" })).toEqual([[{ filter: "id > 1" }, SOME], [{ filter: "id > 1" }, SOME], [{}, ALL_EVENTS]]);
-  expect([told({ threads: only([7]), mode: "hide" }), told({})]).toEqual([[[{}, ""], [{}, ""], [{}, ""]], [[{}, ""], [{}, ""], [{}, ""]]]);
+  expect([told({ threads: only([7]), mode: "hide" }), told({})]).toEqual([[[{}, ASIDE], [{}, ASIDE], [{}, ASIDE]], [[{}, ""], [{}, ""], [{}, ""]]]);
 });
 
 test("an analysis of CPUs gets the chosen CPUs and threads as options, also where events name both", () => {

@@ -33,28 +33,32 @@ export interface Following {
   readonly ofAllThreads: boolean;
   /** It means some events, and they are about all of them. */
   readonly ofAllEvents: boolean;
+  /** It only dims or hides rows: they are about everything. */
+  readonly isAside: boolean;
 }
 
 export function followingOf(page: Asking, kind: string): Following {
   const filter = filterOf(page);
   const analysis = analysisFor(page, kind);
   const isAsked = filter.mode === "exclude";
+  const isAside = !isAsked && isActive({ ...filter, states: null });
   if (analysis?.ofEvents === false) {
     const threads = isAsked && threadFacets(filter).length > 0;
     const isOfSome = threads && analysis.ofThreads && threadsOf(page, analysis) !== null;
-    return { isExcluding: isOfSome || cpusOf(page, analysis) !== null, ofAllThreads: threads && !isOfSome, ofAllEvents: isAsked && choosesEvents(filter) };
+    return { isExcluding: isOfSome || cpusOf(page, analysis) !== null, ofAllThreads: threads && !isOfSome, ofAllEvents: isAsked && choosesEvents(filter), isAside };
   }
   const threads = threadsOf(page, analysis);
   const isOfThreads = analysis?.ofThreads === true;
-  return { isExcluding: analysisOf(filter).filter !== undefined || (threads !== null && isOfThreads), ofAllThreads: threads !== null && !isOfThreads, ofAllEvents: false };
+  return { isExcluding: analysisOf(filter).filter !== undefined || (threads !== null && isOfThreads), ofAllThreads: threads !== null && !isOfThreads, ofAllEvents: false, isAside };
 }
 
 /** The same in words; empty: the filter leaves nothing out of analyses. */
-export function followingText({ isExcluding, ofAllThreads, ofAllEvents }: Following): string {
+export function followingText({ isExcluding, ofAllThreads, ofAllEvents, isAside }: Following): string {
   return [
     isExcluding ? " · without what the filter excludes" : "",
     ofAllThreads ? " · of all threads: this analysis cannot tell them apart" : "",
     ofAllEvents ? " · of all events: this analysis needs every change of threads" : "",
+    isAside ? " · of everything: only exclude applies the filter to analyses" : "",
   ].join("");
 }
 
