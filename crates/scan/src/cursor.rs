@@ -442,10 +442,7 @@ impl Cursor {
         loop {
             let (bytes, origin, end) = match self.at_hand(&row, current.position, chunk_bytes) {
                 Ok(at_hand) => at_hand,
-                Err(kind) => {
-                    self.fault(&row, kind);
-                    return self.close_packet(&current);
-                }
+                Err(kind) => return self.abandon_packet(&current, kind),
             };
             let window = PacketWindow::new(bytes.with_slack(), origin, end);
             let decoder = &self.setup.decoder;
@@ -493,15 +490,13 @@ impl Cursor {
                     }
                     if chunk_bytes >= RECORD_BYTES_MAX {
                         let kind = StreamFaultKind::LongRecord { at: current.position, bytes: chunk_bytes as u64 };
-                        self.fault(&row, kind);
-                        return self.close_packet(&current);
+                        return self.abandon_packet(&current, kind);
                     }
                     chunk_bytes *= 4;
                 }
                 ScanStop::Fault(fault) => {
                     let kind = StreamFaultKind::Record { record: current.position, fault };
-                    self.fault(&row, kind);
-                    return self.close_packet(&current);
+                    return self.abandon_packet(&current, kind);
                 }
             }
         }
@@ -528,6 +523,12 @@ impl Cursor {
             self.pending.push_back(CursorItem::Batch(batch));
         }
         is_over
+    }
+
+    /// The rest of the packet cannot be read.
+    fn abandon_packet(&mut self, current: &CurrentPacket, kind: StreamFaultKind) {
+        self.fault(&current.packet.row, kind);
+        self.close_packet(current);
     }
 
     fn close_packet(&mut self, current: &CurrentPacket) {

@@ -448,7 +448,9 @@ fn packets_that_go_on_without_events() {
         late
     };
     setup.trace("both", &metadata("", true), &late(5, 4_000_000_000));
-    setup.check("both", &expect![[r#"
+    setup.check(
+        "both",
+        &expect![[r#"
         both
           clock     c, 1,000,000,000 Hz, since 1970
           declares  1 event class
@@ -464,9 +466,12 @@ fn packets_that_go_on_without_events() {
 
         Next:  kymo print both | less
                kymo count both
-    "#]]);
+    "#]],
+    );
     setup.trace("behind", &metadata("", true), &late(899_950_000, 903_000_000));
-    setup.check("behind", &expect![[r#"
+    setup.check(
+        "behind",
+        &expect![[r#"
         behind
           clock     c, 1,000,000,000 Hz, since 1970
           declares  1 event class
@@ -482,10 +487,20 @@ fn packets_that_go_on_without_events() {
 
         Next:  kymo print behind | less
                kymo count behind
-    "#]]);
-    // A twentieth of the span is not worth a line.
-    setup.trace("hardly", &metadata("", true), &late(899_950_000, 901_050_000));
-    setup.check("hardly", &expect![[r#"
+    "#]],
+    );
+}
+
+/// A twentieth of the span is not worth a line.
+#[test]
+fn packets_that_end_a_little_later() {
+    let setup = Setup::new("hardly");
+    let mut late = packet(&[900_000_000, 900_000_500, 901_000_000], 0);
+    (late[3], late[4]) = (899_950_000, 901_050_000);
+    setup.trace("hardly", &metadata("", true), &late);
+    setup.check(
+        "hardly",
+        &expect![[r#"
         hardly
           clock     c, 1,000,000,000 Hz, since 1970
           declares  1 event class
@@ -500,5 +515,6 @@ fn packets_that_go_on_without_events() {
 
         Next:  kymo print hardly | less
                kymo count hardly
-    "#]]);
+    "#]],
+    );
 }
