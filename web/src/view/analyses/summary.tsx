@@ -45,7 +45,7 @@ function Card({ page, kind, title, answered, sum }: CardOptions): JSX.Element {
   return (
     <button type="button" class="card" title="Show the tables of this" onClick={() => page.store.update((state) => withLens(state, ofTable(kind, null)))}>
       <strong>{title}</strong> {answer === null || asked?.state === "failed" ? <span class="faint">{wait}</span> : <Sum sum={sum(answer)} isOld={isOld} />}
-      {ofAll === "" ? null : <span class="faint"> · of all {ofAll}</span>}
+      {ofAll === "" || asked?.state === "failed" ? null : <span class="faint"> · of all {ofAll}</span>}
     </button>
   );
 }

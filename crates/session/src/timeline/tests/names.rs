@@ -86,17 +86,20 @@ fn threads_have_the_last_name_that_they_had() {
     };
     let idle = ("0", "swapper");
     let fork = [("parent_comm", "shell"), ("child_comm", "shell"), ("child_tid", "7"), ("child_pid", "7")];
-    let events = vec![
+    let events = [
         event(100, "sched_process_fork", &fork),
         switch(110, idle, "0", ("7", "shell")),
         switch(200, ("7", "worker"), "64", idle),
         switch(250, idle, "0", ("8", "other")),
         switch(300, ("8", "last"), "1", idle),
     ];
-    for borders in [vec![0..5], vec![0..1, 1..5], vec![0..2, 2..5], vec![0..3, 3..4, 4..5]] {
+    // Where packets begin, after the first one.
+    for borders in [&[][..], &[1], &[2], &[3, 4]] {
         let folder = tempfile::tempdir().unwrap();
-        let packets = borders.iter().map(|border| {
-            let events = events[border.clone()].to_vec();
+        let begins = [0].iter().chain(borders);
+        let ends = borders.iter().chain(&[5]);
+        let packets = begins.zip(ends).map(|(&begin, &end): (&usize, &usize)| {
+            let events = events[begin..end].to_vec();
             let (begin, end) = (events[0].time, events.last().unwrap().time);
             Packet { begin, end, events, ..Packet::default() }
         });
