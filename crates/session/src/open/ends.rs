@@ -44,7 +44,7 @@ impl MissingEnd {
         let (whole, ms) = (ms / 1000, ms % 1000);
         format!(
             "the stream ends {whole}.{ms:03} s before others of its trace, though LTTng ends all of them together: its last \
-             packets are missing, and events of that time may be"
+             packets are missing, or not written yet, and events of that time may be"
         )
     }
 }
