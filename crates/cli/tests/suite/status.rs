@@ -117,17 +117,18 @@ const UUID: &str = "uuid = \"00000000-0000-0000-0000-000000000001\"; \
 const LTTNG: &str = "env { tracer_name = \"lttng-modules\"; };
 clock { name = c; freq = 1000; };
 typealias integer { size = 64; align = 8; map = clock.c.value; } := time;
-stream { packet.context := struct { time timestamp_begin; time timestamp_end; };
+stream { packet.context := struct { time timestamp_begin; time timestamp_end; u32 content_size; u32 packet_size; };
 event.header := struct { time timestamp; }; };
 event";
 
-/// A packet from 1 ms to a time, with an event in its first moment.
+/// A packet of a page from 1 ms to a time, with an event in its first moment.
 fn timed(end: u8) -> Vec<u8> {
-    [[1, 0, 0, 0, 0, 0, 0, 0], [end, 0, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]]
-        .concat()
-        .into_iter()
-        .chain([9; 4])
-        .collect()
+    let times = [[1, 0, 0, 0, 0, 0, 0, 0], [end, 0, 0, 0, 0, 0, 0, 0]].concat();
+    let mut page =
+        [&times[..], &288_u32.to_le_bytes(), &(8 * 4096_u32).to_le_bytes(), &[1, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9]]
+            .concat();
+    page.resize(4096, 0);
+    page
 }
 
 /// Each assumption of the closed list is a warning with its name, and an error with `--strict`.

@@ -8,6 +8,8 @@
 //!
 //! LTTng writes the last packets of all streams of a trace together when a session stops, in less than a millisecond, also
 //! those of idle CPUs. A stream that ends earlier lacks its end, whatever the reason: nothing in its packets shows that.
+//! Programs that write a part of a trace, such as `kymo cut`, keep the tracer's name and end each stream with its last event:
+//! their packets have any length, while those of LTTng fill whole pages of memory.
 
 use kymo_format::model::EnvironmentValue;
 use kymo_scan::{DataStream, Trace};
@@ -49,9 +51,12 @@ impl MissingEnd {
     }
 }
 
-/// When the last packet of a stream ends. Packets of a clock that was set back do not say.
+/// Packets of LTTng fill whole pages, the smallest of which have so many bits.
+const PAGE_BITS: u64 = 8 * 4096;
+
+/// When the last packet of a stream ends, if LTTng itself wrote it. Packets of a clock that was set back do not say.
 fn end(stream: &DataStream) -> Option<i64> {
-    let last = stream.packets.last()?;
+    let last = stream.packets.last().filter(|last| last.total_bits.is_multiple_of(PAGE_BITS))?;
     let before = stream.packets.len().checked_sub(2).map(|number| stream.packets.get(number));
     let is_behind = before.and_then(|before| before.end_cycles).is_none_or(|end| last.end_cycles >= Some(end));
     Some(stream.clock?.nanos_saturating(last.end_cycles.filter(|_| is_behind)?))

@@ -89,7 +89,7 @@ fn packets_of(
         discarded += lost;
         // The first and the last one say how long the trace is.
         if begin == 0 || end == END || random.below(10) > 0 {
-            packets.push(Packet { cpu, begin, end, discarded, sequence: Some(number as u64), events });
+            packets.push(Packet { cpu, begin, end, discarded, sequence: Some(number as u64), in_pages: false, events });
         }
     }
     packets

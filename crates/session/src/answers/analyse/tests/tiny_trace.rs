@@ -21,6 +21,8 @@ pub(crate) struct Packet {
     pub(crate) discarded: u64,
     /// Its number, if it is not the next one.
     pub(crate) sequence: Option<u64>,
+    /// It fills whole pages of memory, as packets that LTTng itself wrote.
+    pub(crate) in_pages: bool,
     pub(crate) events: Vec<Event>,
 }
 
@@ -104,13 +106,15 @@ stream {
 fn packet_bytes(classes: &[EventClass], packet: &Packet, sequence: u64) -> Vec<u8> {
     let events: Vec<u8> = packet.events.iter().flat_map(|event| event_bytes(classes, event)).collect();
     let head_bytes = 2 * 4 + 6 * 8 + 4;
-    let bits = 8 * (head_bytes + events.len() as u64);
+    let content = head_bytes + events.len() as u64;
+    let size = if packet.in_pages { content.next_multiple_of(4096) } else { content };
     let mut bytes = [0xC1FC_1FC1_u32.to_le_bytes(), 0_u32.to_le_bytes()].concat();
-    for number in [packet.begin, packet.end, bits, bits, sequence, packet.discarded] {
+    for number in [packet.begin, packet.end, 8 * content, 8 * size, sequence, packet.discarded] {
         bytes.extend(number.to_le_bytes());
     }
     bytes.extend(packet.cpu.to_le_bytes());
     bytes.extend(events);
+    bytes.resize(size as usize, 0);
     bytes
 }
 
