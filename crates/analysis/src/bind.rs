@@ -13,12 +13,13 @@
 
 pub mod matching;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kymo_decode::fields::{self, FieldPlace, FieldReader};
 use kymo_decode::filter::StreamFilter;
 use kymo_decode::{Decoder, FilterFacts, LowerError};
-use kymo_filter::{Constant, NamePath, NameStep};
+use kymo_filter::{Constant, NamePath};
 use kymo_format::model::EventRecordClass;
 use kymo_ir::predicate::InputKind;
 
@@ -136,12 +137,12 @@ impl Bindings {
         &self.classes[first..first + binding.event_classes.len()]
     }
 
-    /// Whether events of a class may have a role for which this is true.
+    /// The event record classes of a data stream class of which events may have a role for which this is true.
     #[must_use]
-    pub fn has_role(&self, stream: usize, event_class: usize, is_wanted: impl Fn(EventRole) -> bool) -> bool {
-        let classes = self.classes_of(stream);
-        let mut roles = self.streams[stream].numbers_of(event_class).flat_map(|number| &classes[number].roles);
-        roles.any(|bound| is_wanted(bound.role))
+    pub fn event_classes_with(&self, stream: usize, is_wanted: impl Fn(EventRole) -> bool) -> BTreeSet<usize> {
+        let numbered = self.classes_of(stream).iter().zip(&self.streams[stream].event_classes);
+        let has_role = |class: &BoundClass| class.roles.iter().any(|bound| is_wanted(bound.role));
+        numbered.filter(|(class, _)| has_role(class)).map(|(_, event_class)| *event_class as usize).collect()
     }
 }
 
@@ -159,12 +160,6 @@ impl StreamBinding {
             EventNumbering::Always(number) => Some(*number),
             EventNumbering::Never | EventNumbering::Depends(_) => None,
         }
-    }
-
-    /// The numbers of a class, from the stream's first on.
-    fn numbers_of(&self, event_class: usize) -> impl Iterator<Item = usize> {
-        let is_of_class = move |number: &usize| self.event_classes[*number] as usize == event_class;
-        (0..self.event_classes.len()).filter(is_of_class)
     }
 
     /// The reader of the fields.
@@ -207,7 +202,7 @@ struct BoundSection {
     condition: Option<usize>,
     role: BoundRole,
     context: [FieldSlot; CONTEXT.len()],
-    tid_field: Option<Arc<str>>,
+    tid_path: Option<NamePath>,
 }
 
 impl<'a> ClassBinder<'a> {
@@ -253,7 +248,7 @@ impl<'a> ClassBinder<'a> {
         let sections: Vec<Vec<(Option<usize>, SectionPaths)>> =
             roles.iter().map(|matchings| self.ask(event_class, matchings, &names, &mut asked)).collect();
         let bare = Self::ask_context(&context, &mut asked);
-        let bare_tid = tid_field(&context);
+        let bare_tid = tid_path(&context);
         let extra: Vec<usize> = self.needs.extra.iter().map(|path| asked.path(path)).collect();
         let places = self.reader.ask(event_class, &asked.paths, &self.stream.facts)?;
         let slots: Vec<FieldSlot> = places.iter().map(|field| slot(&field.place, field.base)).collect();
@@ -267,7 +262,7 @@ impl<'a> ClassBinder<'a> {
                     condition: *condition,
                     role: BoundRole { role, slots: section.fields.iter().map(get).collect() },
                     context: std::array::from_fn(|field| get(&section.context[field])),
-                    tid_field: section.tid_field.clone(),
+                    tid_path: section.tid_path.clone(),
                 };
                 asked.iter().map(bound).collect()
             })
@@ -276,7 +271,7 @@ impl<'a> ClassBinder<'a> {
             name: name.into(),
             roles: Vec::new(),
             is_selected: true,
-            tid_field: bare_tid,
+            tid_path: bare_tid,
             context: std::array::from_fn(|field| get(&bare[field])),
             extra: extra.iter().map(|&place| slots[place].clone()).collect(),
         };
@@ -316,10 +311,10 @@ impl<'a> ClassBinder<'a> {
                 fields[field] = asked.choice(&matching.fields[field]);
             }
             let context = self.matcher.context(Some(matching), names, &self.needs.context);
-            let tid_field = tid_field(&context);
+            let tid_path = tid_path(&context);
             let context = Self::ask_context(&context, asked);
             let condition = matching.condition.map(|filter| self.condition(filter, event_class));
-            sections.push((condition, SectionPaths { fields, context, tid_field }));
+            sections.push((condition, SectionPaths { fields, context, tid_path }));
         }
         sections
     }
@@ -390,7 +385,7 @@ impl<'a> ClassBinder<'a> {
         for section in roles.iter().zip(chosen).filter_map(|(sections, &place)| sections.get(place)) {
             if class.roles.is_empty() {
                 class.context.clone_from(&section.context);
-                class.tid_field.clone_from(&section.tid_field);
+                class.tid_path.clone_from(&section.tid_path);
             }
             class.roles.push(section.role.clone());
         }
@@ -422,13 +417,12 @@ impl<'a> ClassBinder<'a> {
     }
 }
 
-/// The name of the field that names the thread of an event.
-fn tid_field(context: &[FieldMatch]) -> Option<Arc<str>> {
-    let FieldMatch::Chosen(FieldOrigin::Path(path)) = context.get(TID)? else { return None };
-    path.steps.iter().rev().find_map(|step| match step {
-        NameStep::Name(name) => Some(name.as_str().into()),
-        NameStep::Index(_) => None,
-    })
+/// The path of the field that names the thread of an event.
+fn tid_path(context: &[FieldMatch]) -> Option<NamePath> {
+    match context.get(TID)? {
+        FieldMatch::Chosen(FieldOrigin::Path(path)) => Some(path.clone()),
+        _ => None,
+    }
 }
 
 /// Whether a role may be absent, since all its sections have conditions.
@@ -446,7 +440,7 @@ struct PathSet {
 struct SectionPaths {
     fields: Vec<SlotSource>,
     context: [SlotSource; CONTEXT.len()],
-    tid_field: Option<Arc<str>>,
+    tid_path: Option<NamePath>,
 }
 
 /// Where a value will be.

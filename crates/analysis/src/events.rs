@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use kymo_filter::NamePath;
 use kymo_ir::Cells;
 
 use crate::comm::Comm;
@@ -27,8 +28,8 @@ pub struct BoundClass {
     pub is_selected: bool,
     /// Where the fields of [`CONTEXT`] are.
     pub context: [FieldSlot; CONTEXT.len()],
-    /// The name of the field that names the thread of an event, if there is one: the last part of its path.
-    pub tid_field: Option<Arc<str>>,
+    /// The path of the field that names the thread of an event, if there is one.
+    pub tid_path: Option<NamePath>,
     /// Where the fields are that the analysis asked for by path, in its order.
     pub extra: Vec<FieldSlot>,
 }

@@ -86,19 +86,15 @@ fn facts(info: &Info, terminal: Screen, out: &mut impl Write) -> io::Result<()> 
 
 /// How long packets go on before the first event and behind the last one, if that is long beside the span.
 fn silence(info: &Info, (begin, end): (i64, i64)) -> Option<String> {
-    let packets = || info.traces.iter().filter_map(|trace| trace.span_ns);
+    let packets = info.packets_ns?;
     let length = |from: i64, to: i64| i128::from(to) - i128::from(from);
     let shortest = (length(begin, end) / 10).max(1_000_000);
-    let before = length(packets().map(|span| span.0).min()?, begin);
-    let behind = length(end, packets().map(|span| span.1).max()?);
-    let parts = [(before, "before the first event"), (behind, "behind the last one")];
-    let is_first = before < shortest;
-    let text = |&(length, place): &(i128, &str)| {
-        let place = if is_first && place.starts_with("behind") { "behind the last event" } else { place };
-        format!("{} {place}", duration(length))
-    };
-    let parts: Vec<String> = parts.iter().filter(|(length, _)| *length >= shortest).map(text).collect();
-    (!parts.is_empty()).then(|| format!("{}, in which packets were open", parts.join(" and ")))
+    let before = length(packets.0, begin);
+    let behind = length(end, packets.1);
+    let before = (before >= shortest).then(|| format!("begin {} before the first event", duration(before)));
+    let behind = (behind >= shortest).then(|| format!("end {} behind the last event", duration(behind)));
+    let parts: Vec<String> = before.into_iter().chain(behind).collect();
+    (!parts.is_empty()).then(|| format!("packets {}", parts.join(" and ")))
 }
 
 /// Bytes over the span, as wide as the screen allows: several parts are one character of a narrow one.

@@ -40,8 +40,8 @@ pub struct StreamFilter {
     scan: LazyScan,
     packet: PacketPart,
     outcomes: Vec<ClassOutcome>,
-    /// Expressions ask for the CPU of packets and for ids of streams, and for nothing else.
-    asks_streams_alone: bool,
+    /// For each test, whether it asks for the CPU of packets and for ids of streams, and for nothing else.
+    is_of_streams: Vec<bool>,
 }
 
 /// Which events of a class are found.
@@ -78,10 +78,12 @@ impl StreamFilter {
         selected: &dyn Fn(&EventRecordClass) -> bool,
         facts: &FilterFacts<'_>,
     ) -> Result<Self, LowerError> {
-        Self::keeping(decoder, stream_class, filter, &|event| selected(event).then_some(Selected::Asked), facts)
+        let selected = |_: usize, event: &EventRecordClass| selected(event).then_some(Selected::Asked);
+        Self::keeping(decoder, stream_class, filter, &selected, facts)
     }
 
-    /// As [`StreamFilter::new`], with classes of which all events are found, whatever the expression says.
+    /// As [`StreamFilter::new`], with classes of which all events are found, for example those that say which thread a CPU runs.
+    /// `selected` gets the place of a class, too.
     ///
     /// # Errors
     ///
@@ -90,18 +92,18 @@ impl StreamFilter {
         decoder: &Arc<Decoder>,
         stream_class: usize,
         filter: Option<&Filter>,
-        selected: &dyn Fn(&EventRecordClass) -> Option<Selected>,
+        selected: &dyn Fn(usize, &EventRecordClass) -> Option<Selected>,
         facts: &FilterFacts<'_>,
     ) -> Result<Self, LowerError> {
         let stream = decoder.stream_class(stream_class);
         let plan = ScanPlan::clone(&decoder.plan.streams[stream_class].scan);
         let packet = PacketPart::new(decoder.slot_count());
-        let mut making =
-            FilterBuilder { decoder, stream_class, plan, packet, known: HashMap::new(), asks_streams_alone: true };
+        let (known, is_of_streams) = (HashMap::new(), Vec::new());
+        let mut making = FilterBuilder { decoder, stream_class, plan, packet, known, is_of_streams };
         let mut meanings = filter.map(ExpressionMeanings::new);
         let mut outcomes = Vec::with_capacity(stream.event_classes.len());
         for (number, event) in stream.event_classes.iter().enumerate() {
-            let (outcome, test) = match (selected(event), &mut meanings) {
+            let (outcome, test) = match (selected(number, event), &mut meanings) {
                 (None, _) => (ClassOutcome::NotSelected, ClassTest::Never),
                 (Some(Selected::All), _) | (_, None) => (ClassOutcome::Bound(None), ClassTest::Always),
                 (Some(Selected::Asked), Some(meanings)) => making.class(number, meanings, facts)?,
@@ -112,7 +114,7 @@ impl StreamFilter {
             outcomes.push(outcome);
             making.plan.class_test.push(test);
         }
-        let FilterBuilder { plan, mut packet, asks_streams_alone, .. } = making;
+        let FilterBuilder { plan, mut packet, is_of_streams, .. } = making;
         context::write(&mut packet, decoder, stream_class)?;
         let decoder = Arc::clone(decoder);
         Ok(Self {
@@ -122,7 +124,7 @@ impl StreamFilter {
             scan: LazyScan::default(),
             packet,
             outcomes,
-            asks_streams_alone,
+            is_of_streams,
         })
     }
 
@@ -147,13 +149,14 @@ impl StreamFilter {
         }
     }
 
-    /// Whether each data stream is selected as a whole, or not at all: no class, or every class without an expression or
-    /// with one that is about the CPU of packets alone.
+    /// Whether the answer of the expression is the same for all events of a class in a data stream: it asks for nothing, or
+    /// for the CPU of packets and for ids of streams.
     #[must_use]
-    pub fn selects_whole_streams(&self) -> bool {
-        let tests = &self.plan.class_test;
-        let is_test = matches!(tests.first(), Some(ClassTest::Test(_)));
-        tests.iter().all(|test| Some(test) == tests.first()) && (!is_test || self.asks_streams_alone)
+    pub fn asks_stream_alone(&self, event_class: usize) -> bool {
+        match self.plan.class_test[event_class] {
+            ClassTest::Test(test) => self.is_of_streams[test as usize],
+            ClassTest::Always | ClassTest::Never => true,
+        }
     }
 
     /// The filter finds no event in any packet.
@@ -235,7 +238,8 @@ struct FilterBuilder<'a> {
     packet: PacketPart,
     /// Tests that classes share.
     known: HashMap<ReadProgram, u32>,
-    asks_streams_alone: bool,
+    /// See [`StreamFilter`].
+    is_of_streams: Vec<bool>,
 }
 
 impl FilterBuilder<'_> {
@@ -263,7 +267,7 @@ impl FilterBuilder<'_> {
             Verdict::Depends => {
                 let sources = fields.sources(&binding.keys);
                 let mut asked = binding.predicate.inputs.iter().zip(&sources);
-                self.asks_streams_alone &= asked.all(|(input, source)| is_of_stream(&input.name, source));
+                let is_of_streams = asked.all(|(input, source)| is_of_stream(&input.name, source));
                 let (predicate, sources) = match self.packet.settle(&binding.predicate, &sources) {
                     Ok(settled) => settled,
                     Err(input) => {
@@ -272,7 +276,9 @@ impl FilterBuilder<'_> {
                         return Ok((ClassOutcome::Untyped(vec![problem]), ClassTest::Never));
                     }
                 };
-                self.test(number, &predicate, &sources)?
+                let test = self.test(number, &predicate, &sources)?;
+                self.is_of_streams.resize(self.plan.tests.len(), is_of_streams);
+                test
             }
         };
         alike.remember(test);

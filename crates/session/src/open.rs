@@ -211,8 +211,8 @@ impl Session {
     /// The same, with traces that more is known of.
     pub(crate) fn with_traces(&self, traces: Vec<Arc<Trace>>) -> Self {
         let (opened, cache, cuts_ns) = (self.opened.clone(), self.cache.clone(), self.cuts_ns.clone());
-        let (event_span, missing_ends) = (OnceLock::new(), Vec::new());
-        Self { traces, opened, missing_ends, cache, cuts_ns, event_span, gone: self.gone.clone(), ..*self }
+        let (missing_ends, gone) = (self.missing_ends.clone(), self.gone.clone());
+        Self { traces, opened, missing_ends, cache, cuts_ns, event_span: OnceLock::new(), gone, ..*self }
     }
 
     /// One trace that is open already, read by one thread.

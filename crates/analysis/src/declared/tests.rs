@@ -42,7 +42,7 @@ fn script(text: &str, declaration: &AnalysisDeclaration) -> Script {
         context[crate::roles::TID] =
             fields.iter().find(|field| field.0 == "@tid").map_or(FieldSlot::Absent, |tid| slot(tid.1));
         let class =
-            BoundClass { name: words[2].into(), roles, is_selected: true, tid_field: None, context, extra: Vec::new() };
+            BoundClass { name: words[2].into(), roles, is_selected: true, tid_path: None, context, extra: Vec::new() };
         script.events.push((words[0].parse().unwrap(), words[1].parse().unwrap(), script.classes.len()));
         script.classes.push(class);
     }

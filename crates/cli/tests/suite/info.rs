@@ -442,79 +442,28 @@ fn one_of_several_traces_is_broken() {
 #[test]
 fn packets_that_go_on_without_events() {
     let setup = Setup::new("silence");
-    let late = |begin: u32, end: u32| {
-        let mut late = packet(&[900_000_000, 900_000_500, 901_000_000], 0);
-        (late[3], late[4]) = (begin, end);
-        late
-    };
-    setup.trace("both", &metadata("", true), &late(5, 4_000_000_000));
-    setup.check(
-        "both",
-        &expect![[r#"
-        both
-          clock     c, 1,000,000,000 Hz, since 1970
-          declares  1 event class
-
-          streams   1 with 1 packet, 36 B
-          events    3, 3,000 per second
-          span      1.000 ms  from 1970-01-01T00:16:40.900000000Z to 1970-01-01T00:16:40.901000000Z
-          silence   900.000 ms before the first event and 3.099 s behind the last one, in which packets were open
-          density   ████████████████████████████████████████████████████████████  (bytes over the span)
-          losses    none reported
-          busiest event classes
-            100.0%  ██████████████████████████████  tick
-
-        Next:  kymo print both | less
-               kymo count both
-    "#]],
-    );
-    setup.trace("behind", &metadata("", true), &late(899_950_000, 903_000_000));
-    setup.check(
-        "behind",
-        &expect![[r#"
-        behind
-          clock     c, 1,000,000,000 Hz, since 1970
-          declares  1 event class
-
-          streams   1 with 1 packet, 36 B
-          events    3, 3,000 per second
-          span      1.000 ms  from 1970-01-01T00:16:40.900000000Z to 1970-01-01T00:16:40.901000000Z
-          silence   2.000 ms behind the last event, in which packets were open
-          density   ████████████████████████████████████████████████████████████  (bytes over the span)
-          losses    none reported
-          busiest event classes
-            100.0%  ██████████████████████████████  tick
-
-        Next:  kymo print behind | less
-               kymo count behind
-    "#]],
-    );
-}
-
-/// A twentieth of the span is not worth a line.
-#[test]
-fn packets_that_end_a_little_later() {
-    let setup = Setup::new("hardly");
-    let mut late = packet(&[900_000_000, 900_000_500, 901_000_000], 0);
-    (late[3], late[4]) = (899_950_000, 901_050_000);
-    setup.trace("hardly", &metadata("", true), &late);
-    setup.check(
-        "hardly",
-        &expect![[r#"
-        hardly
-          clock     c, 1,000,000,000 Hz, since 1970
-          declares  1 event class
-
-          streams   1 with 1 packet, 36 B
-          events    3, 3,000 per second
-          span      1.000 ms  from 1970-01-01T00:16:40.900000000Z to 1970-01-01T00:16:40.901000000Z
-          density   ████████████████████████████████████████████████████████████  (bytes over the span)
-          losses    none reported
-          busiest event classes
-            100.0%  ██████████████████████████████  tick
-
-        Next:  kymo print hardly | less
-               kymo count hardly
-    "#]],
-    );
+    let (first, last) = (900_000_000, 901_000_000);
+    for (name, begin, end, expected) in [
+        (
+            "both",
+            5,
+            4_000_000_000,
+            Some("packets begin 900.000 ms before the first event and end 3.099 s behind the last event"),
+        ),
+        ("behind", first - 50_000, 903_000_000, Some("packets end 2.000 ms behind the last event")),
+        // A twentieth of the span is not worth a line.
+        ("hardly", first - 50_000, last + 50_000, None),
+        // No tracer was there when the clock began to count, or ends packets before they begin.
+        ("origin", 0, last + 50_000, None),
+        ("damaged", last + 60_000, last + 50_000, None),
+    ] {
+        let mut words = packet(&[first, first + 500, last], 0);
+        (words[3], words[4]) = (begin, end);
+        setup.trace(name, &metadata("", true), &words);
+        let done = program::kymo().args(["info", name]).current_dir(&setup.root).env("TZ", "UTC").output();
+        let text = String::from_utf8_lossy(&done.expect("the program is there").stdout).into_owned();
+        let line = text.lines().find_map(|line| line.strip_prefix("  silence   "));
+        assert_eq!(line, expected, "{name}: {text}");
+        assert!(text.contains("events    3"), "{name}: {text}");
+    }
 }

@@ -121,12 +121,12 @@ stream { packet.context := struct { time timestamp_begin; time timestamp_end; u3
 event.header := struct { time timestamp; }; };
 event";
 
-/// A packet of a page from 1 ms to a time, with an event in its first moment.
+/// A full packet of a page from 1 ms to a time, with events in its first moment.
 fn timed(end: u8) -> Vec<u8> {
     let times = [[1, 0, 0, 0, 0, 0, 0, 0], [end, 0, 0, 0, 0, 0, 0, 0]].concat();
-    let mut page =
-        [&times[..], &288_u32.to_le_bytes(), &(8 * 4096_u32).to_le_bytes(), &[1, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9]]
-            .concat();
+    let sizes = [8 * (24 + 12 * 339), 8 * 4096_u32].map(u32::to_le_bytes).concat();
+    let events = [1, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9].repeat(339);
+    let mut page = [times, sizes, events].concat();
     page.resize(4096, 0);
     page
 }

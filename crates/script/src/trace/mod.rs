@@ -99,7 +99,7 @@ impl Script {
             }
         }
         self.events.push((time, lane, self.classes.len()));
-        self.classes.push(BoundClass { name, roles: bound, is_selected: true, tid_field: None, context, extra });
+        self.classes.push(BoundClass { name, roles: bound, is_selected: true, tid_path: None, context, extra });
     }
 
     /// The answer's state after reading everything as one part.

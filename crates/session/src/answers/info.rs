@@ -10,7 +10,7 @@ use std::sync::Arc;
 use kymo_format::model::EnvironmentValue;
 use kymo_scan::{DataStream, PacketRow, StreamFault, StreamFaultKind, Trace};
 
-use self::span::{Stretches, density, of_packets, span};
+use self::span::{Stretches, believable, density, of_packets, span};
 use crate::answers::count::CountOptions;
 use crate::answers::losses::losses;
 use crate::open::progress::{Cancelled, Progress};
@@ -25,6 +25,9 @@ pub struct Info {
     /// From the first event or loss to the last one, in nanoseconds; the extent of packets where a clock was set back.
     /// `None` where no times are known, or where clocks count from different origins.
     pub span_ns: Option<(i64, i64)>,
+    /// From the begin of the first packet to the end of the last one, of data streams with believable times: some
+    /// writers let all streams begin at cycle 0.
+    pub packets_ns: Option<(i64, i64)>,
     /// Times count from the Unix epoch.
     pub is_unix: bool,
     /// Data streams.
@@ -118,6 +121,7 @@ impl Session {
         if TimeOrigin::all_same(&origins) {
             let all = || stretches.iter().flat_map(Stretches::iter);
             info.span_ns = self.event_span().or_else(|| span(all()));
+            info.packets_ns = span(streams.iter().filter_map(|(_, stream)| believable(stream)));
             info.density = info.span_ns.map(|(begin, end)| density(all(), begin, end)).unwrap_or_default();
         }
         info

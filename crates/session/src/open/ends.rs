@@ -6,16 +6,17 @@
 //! CPU 2   [        ]├──────────────┤   its end is missing: cut at a packet's border, or not written yet
 //! ```
 //!
-//! LTTng writes the last packets of all streams of a trace together when a session stops, in less than a millisecond, also
-//! those of idle CPUs. A stream that ends earlier lacks its end, whatever the reason: nothing in its packets shows that.
-//! Programs that write a part of a trace, such as `kymo cut`, keep the tracer's name and end each stream with its last event:
-//! their packets have any length, while those of LTTng fill whole pages of memory.
+//! When a session stops, LTTng closes the current packet of each data stream: the last packets of a trace are partly filled,
+//! and end within a millisecond. A data stream lacks its end if its last packet is full, as packets are that another one
+//! follows, and ends before the others: its file was cut at the border of a packet. A partly filled one that ends early may
+//! be the last one of an idle CPU (switch timer), or of a snapshot. Programs that write a part of a trace, such as `kymo
+//! cut`, keep the tracer's name, but their packets have any length, while those of LTTng fill whole pages of memory.
 
 use kymo_format::model::EnvironmentValue;
-use kymo_scan::{DataStream, Trace};
+use kymo_scan::{DataStream, PacketRow, Trace};
 
-/// A stream that ends so much earlier than another one of its trace lacks its end, in nanoseconds. A busy machine may need
-/// milliseconds to write the last packets of all CPUs.
+/// A data stream that ends so much earlier than another one of its trace may lack its end, in nanoseconds. A busy machine may
+/// need milliseconds to close the last packets of all CPUs.
 const APART_NS: i64 = 10_000_000;
 
 /// The missing end of a data stream, in nanoseconds since the clock's origin.
@@ -35,9 +36,11 @@ impl MissingEnd {
         let ends: Vec<Option<i64>> =
             trace.streams.iter().map(|stream| end(stream).filter(|_| writes_together)).collect();
         let Some(until_ns) = ends.iter().copied().flatten().max() else { return vec![None; ends.len()] };
-        let missing = |after_ns: i64| Self { after_ns, until_ns };
-        let is_early = |end: &i64| until_ns.saturating_sub(*end) >= APART_NS;
-        ends.into_iter().map(|end| end.filter(is_early).map(missing)).collect()
+        let missing = |(stream, end): (&DataStream, Option<i64>)| {
+            let after_ns = end.filter(|end| until_ns.saturating_sub(*end) >= APART_NS)?;
+            is_full(trace, stream).then_some(Self { after_ns, until_ns })
+        };
+        trace.streams.iter().zip(ends).map(missing).collect()
     }
 
     /// The fact in a sentence without a full stop.
@@ -45,14 +48,23 @@ impl MissingEnd {
         let ms = self.after_ns.abs_diff(self.until_ns) / 1_000_000;
         let (whole, ms) = (ms / 1000, ms % 1000);
         format!(
-            "the stream ends {whole}.{ms:03} s before others of its trace, though LTTng ends all of them together: its last \
-             packets are missing, or not written yet, and events of that time may be"
+            "the stream ends with a full packet, {whole}.{ms:03} s before others of its trace: LTTng closes all of them \
+             together, so that further packets are missing, or not written yet"
         )
     }
 }
 
 /// Packets of LTTng fill whole pages, the smallest of which have so many bits.
 const PAGE_BITS: u64 = 8 * 4096;
+
+/// Whether the last packet of a data stream is as long as the longest one of its class, and has no room for another event.
+fn is_full(trace: &Trace, stream: &DataStream) -> bool {
+    let alike = trace.streams.iter().filter(|other| other.class == stream.class);
+    let longest = alike.flat_map(|stream| stream.packets.iter()).map(|row| row.total_bits).max();
+    let has_no_room =
+        |last: &PacketRow| last.total_bits - last.content_bits.min(last.total_bits) <= last.total_bits / 16;
+    stream.packets.last().is_some_and(|last| Some(last.total_bits) == longest && has_no_room(&last))
+}
 
 /// When the last packet of a stream ends, if LTTng itself wrote it. Packets of a clock that was set back do not say.
 fn end(stream: &DataStream) -> Option<i64> {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use kymo_decode::filter::{ClassOutcome, StreamFilter};
 use kymo_decode::{ClockConverter, FilterFacts};
-use kymo_filter::{Filter, FilterProblem, Verdict};
+use kymo_filter::{Filter, FilterProblem, NamePath, NameStep, Verdict};
 use kymo_format::model::EventRecordClass;
 use kymo_scan::{DataStream, Trace};
 use kymo_schema::glob;
@@ -67,6 +67,24 @@ impl Selection {
     /// Everything is wanted.
     pub(crate) fn is_all(&self) -> bool {
         self.events.is_empty() && self.filter.is_none()
+    }
+
+    /// Whether nothing but data streams is chosen: by the environment of their trace, by ids, and by their packets' CPU, as
+    /// far as `cpu_id` is that of packets.
+    pub(crate) fn is_of_streams(&self) -> bool {
+        let is_of_stream = |(path, _): (NamePath, Range<usize>)| {
+            let word = |place: usize| match path.steps.get(place) {
+                Some(NameStep::Name(name)) => name.as_str(),
+                Some(NameStep::Index(_)) | None => "",
+            };
+            match word(0) {
+                "env" | "trace" | "stream" => true,
+                "packet" | "ctx" => word(1) == "cpu_id",
+                first => first == "cpu_id",
+            }
+        };
+        let paths = self.filter.as_ref().map(Filter::paths).unwrap_or_default();
+        self.events.is_empty() && paths.into_iter().all(is_of_stream)
     }
 
     /// Whether a class has a wanted name.

@@ -50,7 +50,7 @@ fn script(definitions: &Definitions, text: &str) -> Script {
             name: words[2].into(),
             roles,
             is_selected: true,
-            tid_field: None,
+            tid_path: None,
             context: Default::default(),
             extra: Vec::new(),
         };

@@ -44,7 +44,7 @@ fn script(events: &[(i64, usize, Vec<FieldSlot>)]) -> Script {
             name: "e".into(),
             roles: vec![bound],
             is_selected: true,
-            tid_field: None,
+            tid_path: None,
             context: Default::default(),
             extra: Vec::new(),
         });

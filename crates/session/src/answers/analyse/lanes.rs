@@ -165,6 +165,9 @@ fn first_value(trace: &Trace, bindings: &Bindings, kind: usize, place: usize, ro
 fn add_missing_end(lane: &mut LaneFacts, missing: Option<&Option<MissingEnd>>, whole: &Slice) {
     let Some(Some(MissingEnd { after_ns, until_ns })) = missing else { return };
     if whole.end.is_none_or(|end| *after_ns < end) && whole.begin <= *until_ns {
+        // The CPU goes on, unseen: otherwise its times would end with its last packet, without doubt.
+        let (first, last) = lane.span_ns.unwrap_or((*after_ns, *until_ns));
+        lane.span_ns = Some((first, last.max(*until_ns)));
         // The last event before it is there.
         lane.holes.add(after_ns.saturating_add(1), *until_ns);
         lane.lost = None;

@@ -1,7 +1,7 @@
 //! The known facts before an analysis begins to read: which events it gets, and which lanes they
 //! lie in.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kymo_analysis::bind::{Bindings, EventSelection, StreamClass};
@@ -67,31 +67,16 @@ impl Prepared {
         let facts = |kind: usize| facts(kinds[kind].1.clock, &names[kind], &instant);
         let is_named = |event: &EventRecordClass| options.selection.names(event);
         let selection = EventSelection { names: &is_named, filter: options.selection.filter.as_ref() };
-        // Of streams that are selected as a whole, nothing that the selected events depend on is left out.
-        let partly = |kind: usize| {
-            let (trace, stream) = kinds[kind];
-            let wishes = || StreamFilter::new(&trace.decoder, stream.class, selection.filter, &is_named, &facts(kind));
-            let wishes = (question.reads_threads && !options.selection.is_all()).then(|| lowered(wishes()));
-            wishes.filter(|wishes| !wishes.selects_whole_streams())
-        };
-        let partly: Vec<Option<StreamFilter>> = (0..kinds.len()).map(partly).collect();
+        let reads_unselected = question.reads_threads && !options.selection.is_all();
         let mut classes = Vec::new();
         for (kind, &(trace, stream)) in kinds.iter().enumerate() {
             let decoder = &trace.decoder;
-            let selection = partly[kind].is_some().then_some(selection);
+            let selection = reads_unselected.then_some(selection);
             classes.push(StreamClass { decoder, stream_class: stream.class, facts: facts(kind), selection });
         }
         let bindings = Bindings::new(&classes, mappings, &question.needs, question.wanted);
         let bindings = lowered(bindings);
-        let filter =
-            |kind: usize| filter(kinds[kind], (&bindings, kind), options, partly[kind].is_some(), &facts(kind));
-        let filters: Vec<Option<Arc<StreamFilter>>> = (0..kinds.len()).map(filter).collect();
-        let unread_switch = partly.iter().enumerate().find_map(|(kind, wishes)| {
-            let classes = wishes.as_ref()?.class_tests().iter().enumerate();
-            let is_switch = |place: usize| bindings.has_role(kind, place, |role| role == EventRole::Switch);
-            let place = classes.filter(|(_, test)| **test != ClassTest::Always).find(|(place, _)| is_switch(*place))?.0;
-            kinds[kind].0.class.stream_classes[kinds[kind].1.class].event_classes[place].name.clone()
-        });
+        let SelectedEvents { filters, unread_switch } = selected(&kinds, &bindings, options, reads_unselected, &facts);
         let is_bound = |kind: &usize| !bindings.classes_of(*kind).is_empty();
         let streams_bound: Vec<Option<usize>> = kind_of.iter().map(|kind| Some(*kind).filter(is_bound)).collect();
         let filters: Vec<Option<Arc<StreamFilter>>> = kind_of.iter().map(|kind| filters[*kind].clone()).collect();
@@ -177,34 +162,91 @@ fn lowered<T>(result: Result<T, LowerError>) -> T {
     result.expect("every class was lowered when the decoder was made")
 }
 
-/// Finds bound and selected events, and, of streams that are selected in part, those that tell of threads; `None`: all
-/// events.
-fn filter(
-    (trace, stream): (&Arc<Trace>, &DataStream),
-    (bindings, kind): (&Bindings, usize),
+type StreamKind<'s> = (&'s Arc<Trace>, &'s DataStream);
+
+fn event_classes<'s>((trace, stream): StreamKind<'s>) -> &'s [EventRecordClass] {
+    &trace.class.stream_classes[stream.class].event_classes
+}
+
+/// The events that are read.
+struct SelectedEvents {
+    /// For each kind of data streams; `None`: all.
+    filters: Vec<Option<Arc<StreamFilter>>>,
+    /// See [`Prepared::unread_switch`].
+    unread_switch: Option<String>,
+}
+
+/// The events that are read of each kind of data streams; `reads_unselected`: also events that tell of threads, if the user
+/// selects others alone.
+fn selected<'a>(
+    kinds: &[StreamKind<'_>],
+    bindings: &Bindings,
     options: &AnalysisOptions,
-    is_partly: bool,
+    reads_unselected: bool,
+    facts: &dyn Fn(usize) -> FilterFacts<'a>,
+) -> SelectedEvents {
+    let telling = |kind: usize| bindings.event_classes_with(kind, EventRole::tells_of_threads);
+    let telling: Vec<BTreeSet<usize>> = (0..kinds.len()).filter(|_| reads_unselected).map(telling).collect();
+    // The selected events of classes that tell of threads.
+    let wished = |(kind, telling): (usize, &BTreeSet<usize>)| {
+        let is_wanted =
+            |place: usize, event: &EventRecordClass| telling.contains(&place) && options.selection.names(event);
+        stream_filter(
+            kinds[kind],
+            options,
+            &|place, event| is_wanted(place, event).then_some(Selected::Asked),
+            &facts(kind),
+        )
+    };
+    let wished: Vec<StreamFilter> = telling.iter().enumerate().map(wished).collect();
+    let asks_streams = |(telling, wished): (&BTreeSet<usize>, &StreamFilter)| {
+        telling.iter().all(|place| wished.asks_stream_alone(*place))
+    };
+    // Of streams that are selected as a whole, nothing that the selected events depend on is left out.
+    let is_partly =
+        reads_unselected && !(options.selection.is_of_streams() && telling.iter().zip(&wished).all(asks_streams));
+    let filter = |kind: usize| {
+        let telling = telling.get(kind).filter(|_| is_partly);
+        filter(kinds[kind], (bindings, kind), options, telling, &facts(kind))
+    };
+    let filters: Vec<Option<Arc<StreamFilter>>> = (0..kinds.len()).map(filter).collect();
+    let unread_switch = wished.iter().enumerate().filter(|_| is_partly).find_map(|(kind, wished)| {
+        let switches = bindings.event_classes_with(kind, |role| role == EventRole::Switch);
+        let place = switches.into_iter().find(|place| wished.class_tests()[*place] != ClassTest::Always)?;
+        event_classes(kinds[kind])[place].name.clone()
+    });
+    SelectedEvents { filters, unread_switch }
+}
+
+/// Finds selected events of the classes that are wanted, by their places.
+fn stream_filter(
+    (trace, stream): StreamKind<'_>,
+    options: &AnalysisOptions,
+    wants: &dyn Fn(usize, &EventRecordClass) -> Option<Selected>,
+    facts: &FilterFacts<'_>,
+) -> StreamFilter {
+    let expression = options.selection.filter.as_ref();
+    lowered(StreamFilter::keeping(&trace.decoder, stream.class, expression, wants, facts))
+}
+
+/// Finds bound and selected events, and all of the classes in `telling`; `None`: all events.
+fn filter(
+    kind: StreamKind<'_>,
+    (bindings, number): (&Bindings, usize),
+    options: &AnalysisOptions,
+    telling: Option<&BTreeSet<usize>>,
     facts: &FilterFacts<'_>,
 ) -> Option<Arc<StreamFilter>> {
-    let events = &trace.class.stream_classes[stream.class].event_classes;
-    let binding = &bindings.streams[kind];
-    let bound: HashSet<u64> =
-        events.iter().enumerate().filter(|(place, _)| binding.is_bound(*place)).map(|(_, event)| event.id).collect();
-    let is_bound = |event: &EventRecordClass| bound.contains(&event.id);
-    if options.selection.is_all() && events.iter().all(is_bound) {
+    let binding = &bindings.streams[number];
+    let selection = &options.selection;
+    if selection.is_all() && (0..event_classes(kind).len()).all(|place| binding.is_bound(place)) {
         return None;
     }
-    let tells = |place: &usize| bindings.has_role(kind, *place, EventRole::tells_of_threads);
-    let telling: HashSet<u64> = match is_partly {
-        true => (0..events.len()).filter(tells).map(|place| events[place].id).collect(),
-        false => HashSet::new(),
-    };
-    let wants = |event: &EventRecordClass| match telling.contains(&event.id) {
+    let wants = |place: usize, event: &EventRecordClass| match telling.is_some_and(|telling| telling.contains(&place)) {
         true => Some(Selected::All),
-        false => (options.selection.names(event) && is_bound(event)).then_some(Selected::Asked),
+        false => (selection.names(event) && binding.is_bound(place)).then_some(Selected::Asked),
     };
-    let expression = options.selection.filter.as_ref();
-    Some(Arc::new(lowered(StreamFilter::keeping(&trace.decoder, stream.class, expression, &wants, facts))))
+    Some(Arc::new(stream_filter(kind, options, &wants, facts)))
 }
 
 /// All packets that may have events that are asked for.

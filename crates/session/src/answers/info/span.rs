@@ -44,6 +44,15 @@ pub(super) fn of_packets(stream: &DataStream) -> impl Iterator<Item = Stretch> {
     stream.packets.iter().filter_map(stretch)
 }
 
+/// From the begin of a data stream's first packet to the end of its last one; `None` where the begin is that of the clock,
+/// which no tracer means, or behind the end.
+pub(super) fn believable(stream: &DataStream) -> Option<Stretch> {
+    let (first, last) = (stream.packets.first()?, stream.packets.last()?);
+    let (begin, end) = (first.begin_cycles.filter(|begin| *begin > 0)?, last.end_cycles?);
+    let clock = stream.clock.as_ref().filter(|_| begin <= first.end_cycles.unwrap_or(end) && begin <= end)?;
+    Some(Stretch { begin_ns: clock.nanos(begin)?, end_ns: clock.nanos(end)?, bits: 0 })
+}
+
 pub(super) fn span(stretches: impl Iterator<Item = Stretch>) -> Option<(i64, i64)> {
     let ends = stretches.map(|stretch| (stretch.begin_ns, stretch.end_ns));
     ends.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))

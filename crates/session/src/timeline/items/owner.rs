@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use kymo_analysis::timeline::{Thing, TrackKey};
+use kymo_filter::{NamePath, NameStep};
 use serde_json::Value;
 
 use super::{FoundItem, TrackWalk};
@@ -46,10 +47,18 @@ impl Timeline {
         let kind = self.prepared.streams.get(stream).copied().flatten()?;
         let name = event["event"].as_str()?;
         let class = self.prepared.bindings.classes_of(kind).iter().find(|class| &*class.name == name)?;
-        let field = class.tid_field.as_deref()?;
-        let scopes = ["context", "common_context", "packet_context", "header", "payload"];
-        let tid = scopes.iter().find_map(|scope| event[scope][field].as_i64())?;
-        i32::try_from(tid).ok()
+        let (scopes, steps) = scopes_of(class.tid_path.as_ref()?);
+        let value = |scope: &&str| {
+            let mut value = &event[*scope];
+            for step in steps {
+                value = match step {
+                    NameStep::Name(name) => &value[name.as_str()],
+                    NameStep::Index(index) => &value[usize::try_from(*index).ok()?],
+                };
+            }
+            value.as_i64()
+        };
+        i32::try_from(scopes.iter().find_map(value)?).ok()
     }
 
     /// The machine and the thread, as values of tracks have it.
@@ -100,6 +109,16 @@ impl Timeline {
         let wanted = TrackRequest { key, ..walk.wanted(chunk) };
         let runs = walk.runs(chunk, before, wanted)?;
         Ok(ChunkRuns { runs, is_complete: walk.is_complete })
+    }
+}
+
+/// The scopes of an event, as it is printed, that a path may lie in, and the rest of the path.
+fn scopes_of(path: &NamePath) -> (&'static [&'static str], &[NameStep]) {
+    const CONTEXTS: &[&str] = &["context", "common_context", "packet_context"];
+    match &*path.steps {
+        [NameStep::Name(first), rest @ ..] if path.is_global && first == "ctx" => (CONTEXTS, rest),
+        [NameStep::Name(first), rest @ ..] if first == "packet" => (&["packet_context"], rest),
+        all => (&["payload", "context", "common_context"], all),
     }
 }
 

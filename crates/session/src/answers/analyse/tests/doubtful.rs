@@ -7,7 +7,7 @@ use kymo_analysis::{Answer, Cell, Table};
 use super::kind;
 use super::tiny_trace::{Event, Packet, write};
 use crate::answers::analyse::Analysed;
-use crate::{AnalysisKind, AnalysisOptions, OpenOptions, PairsQuestion, Progress, Session};
+use crate::{AnalysisKind, AnalysisOptions, CutOptions, OpenOptions, PairsQuestion, Progress, Session};
 
 /// A trace of one stream, whose metadata is changed.
 fn trace(folder: &Path, events: Vec<Event>, change: impl Fn(String) -> String) {
@@ -183,7 +183,10 @@ fn a_stream_without_its_end_leaves_no_certainty_behind_it() {
     let ms = 1_000_000;
     let switch = |time, prev, next| event(time * ms, "sched_switch", &[("prev_tid", prev), ("next_tid", next)]);
     let wake = |time, tid| event(time * ms, "sched_wakeup", &[("tid", tid)]);
-    let first = Packet { begin: ms, end: 20 * ms, events: vec![switch(2, 0, 7), switch(9, 7, 0)], ..Packet::default() };
+    // A packet that another one follows is full.
+    let filled = std::iter::repeat_n(event(10 * ms, "mm_page_free", &[]), 218);
+    let events = [switch(2, 0, 7), switch(9, 7, 0)].into_iter().chain(filled).collect();
+    let first = Packet { begin: ms, end: 20 * ms, events, ..Packet::default() };
     let second = Packet { begin: 20 * ms, end: 50 * ms, events: vec![switch(22, 0, 8)], ..Packet::default() };
     let other = Packet {
         cpu: 1,
@@ -216,13 +219,30 @@ fn a_stream_without_its_end_leaves_no_certainty_behind_it() {
             };
             assert_eq!(doubt, expected, "{slice_bytes:?}");
         }
-        (report.ends_missing, report.has_losses(), report.assumptions.iter().map(|note| note.message.clone()).collect())
+        let busy = asked(folder.path(), kind("cpu"), &AnalysisOptions::default(), None).answer;
+        let busy = table(&busy, "per-cpu").rows.iter().find(|row| row[0] == Cell::Cpu(0)).unwrap()[3].clone();
+        let Cell::Duration(busy) = busy else { panic!("{busy:?}") };
+        // A part that is cut out of it lacks no end.
+        let (part, output) =
+            (CutOptions { end_ns: Some(30_000_000), ..CutOptions::default() }, folder.path().join("part"));
+        session.cut(&part, &output, &Progress::default()).unwrap();
+        assert_eq!(Session::open(&[output], &OpenOptions::default()).unwrap().info().report.ends_missing, 0);
+        let told: Vec<String> = report.assumptions.iter().map(|note| note.message.clone()).collect();
+        (report.ends_missing, report.has_losses(), told, busy)
     };
-    let whole: (u64, bool, Vec<String>) = longest(true, &[&first, &second, &other]);
-    assert_eq!(whole, (0, false, vec![]));
+    let (streams, is_lossy, told, truth) = longest(true, &[&first, &second, &other]);
+    assert_eq!((streams, is_lossy, told), (0, false, vec![]));
+    assert_eq!((truth.low, truth.value, truth.high), (34 * ms, 34 * ms, 34 * ms));
     // Other programs keep the name of the tracer, and end streams with their last events.
     assert_eq!(longest(false, &[&first, &other]).0, 0);
-    let (streams, is_lossy, told) = longest(true, &[&first, &other]);
+    let (streams, is_lossy, told, busy) = longest(true, &[&first, &other]);
     assert!(streams == 1 && is_lossy && told.len() == 1, "{told:?}");
-    assert!(told[0].contains("channel0_0: warning[ends-early]: the stream ends 0.030 s before"), "{told:?}");
+    assert!(
+        told[0].contains("channel0_0: warning[ends-early]: the stream ends with a full packet, 0.030 s"),
+        "{told:?}"
+    );
+    assert!(busy.low <= truth.value && truth.value <= busy.high, "{busy:?}");
+    // A packet that is not full is the last one of an idle CPU.
+    let idle = Packet { events: first.events[..100].to_vec(), ..first.clone() };
+    assert_eq!(longest(true, &[&idle, &other]).0, 0);
 }

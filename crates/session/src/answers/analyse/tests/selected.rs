@@ -112,3 +112,48 @@ fn without_some_switches_there_is_no_running_time() {
         assert_eq!(of_threads(&ask(folder.path(), "cpu", filter).unwrap(), "run_time"), times, "{filter}");
     }
 }
+
+/// LTTng's channels are data stream classes of their own: the switches of a CPU may be in another one than its other events.
+#[test]
+fn switches_of_another_channel_tell_threads_too() {
+    let folder = tempfile::tempdir().unwrap();
+    trace(folder.path());
+    let path = folder.path().join("metadata");
+    let metadata = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, metadata + SECOND_CHANNEL).unwrap();
+    let event = |time: u64, order: u64| [time.to_le_bytes(), order.to_le_bytes()].concat();
+    let events = [event(150, 0), event(250, 1), event(260, 2)].concat();
+    let head = [100_u64, 300].map(u64::to_le_bytes).concat();
+    let magic = [0xC1FC_1FC1_u32, 1].map(u32::to_le_bytes).concat();
+    std::fs::write(folder.path().join("other"), [&magic[..], &head, &0_u32.to_le_bytes(), &events].concat()).unwrap();
+    // Both channels have the same pages, so that each is counted twice.
+    for (filter, pages, counts) in
+        [("order > 0", vec![(8, 12)], vec![(8, 4)]), ("order == 0", vec![(7, 2)], vec![(7, 2)])]
+    {
+        assert_eq!(of_threads(&ask(folder.path(), "memory", filter).unwrap(), "allocated"), pages, "{filter}");
+        assert_eq!(of_threads(&ask(folder.path(), "threads", filter).unwrap(), "count"), counts, "{filter}");
+        let failure = ask(folder.path(), "cpu", filter).unwrap_err();
+        assert!(matches!(failure, AnalyseFailure::NotAllSwitches { .. }), "{filter}: {failure}");
+    }
+}
+
+#[test]
+fn fields_of_other_events_do_not_change_which_streams_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    trace(folder.path());
+    let path = folder.path().join("metadata");
+    let metadata = std::fs::read_to_string(&path).unwrap();
+    let changed = metadata.replace("i64 _key;", "i64 _cpu_id;");
+    assert_ne!(changed, metadata);
+    std::fs::write(path, changed).unwrap();
+    assert_eq!(of_threads(&ask(folder.path(), "cpu", "cpu_id == 1").unwrap(), "run_time"), [(9, 170)]);
+}
+
+const SECOND_CHANNEL: &str = "
+stream {
+    id = 1;
+    packet.context := struct { time64 timestamp_begin; time64 timestamp_end; u32 cpu_id; };
+    event.header := struct { time64 timestamp; };
+};
+event { id = 0; stream_id = 1; name = mm_page_alloc; fields := struct { i64 order; }; };
+";
