@@ -9,6 +9,7 @@
 //! field u32 port            definition   the parser
 //! field text host           glob     patterns of names
 //!                           published    selections of sessions, which programs read when they start
+//!                           pleco    definitions of Barrelfish
 //! ```
 //!
 //! It must never know any format of traces, nor memory of programs.
@@ -22,6 +23,8 @@ pub mod field;
 pub mod glob;
 #[cfg(feature = "std")]
 pub mod level;
+#[cfg(feature = "std")]
+pub mod pleco;
 pub mod published;
 pub mod word;
 
