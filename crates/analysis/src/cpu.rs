@@ -53,12 +53,13 @@ impl Cpu {
     /// Description for help texts, menus and lists.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions =
-            SupportedOptions { by: &["cpu", "thread", "process"], ..SupportedOptions::COMMON };
-        const SENTENCE: &str = "How long each CPU was busy, and with which threads and processes";
+            SupportedOptions { by: &["cpu", "thread", "process", "application"], ..SupportedOptions::COMMON };
+        const SENTENCE: &str = "How long each CPU was busy, and with which threads, processes and applications";
         AnalysisDescription::new("cpu", "Busy CPUs", SENTENCE, OPTIONS)
             .with_examples(
                 "kymo cpu my-trace\n\
                  kymo cpu --by process --top 20 my-trace\n\
+                 kymo cpu --by application my-trace\n\
                  kymo cpu --by thread --comm 'kworker*' --begin 17:46:23 my-trace\n\
                  kymo cpu --period 100ms --csv --table course my-trace\n\
                  kymo cpu --period 'frame : app:vsync' my-trace\n\
@@ -107,7 +108,7 @@ impl Analysis for Cpu {
     type Note = CpuNote;
 
     fn identity(&self) -> AnalysisIdentity {
-        AnalysisIdentity { name: "cpu", version: 2 }
+        AnalysisIdentity { name: "cpu", version: 3 }
     }
 
     fn shape(&self) -> PartShape {

@@ -558,6 +558,14 @@ impl ThreadOwner {
     }
 }
 
+/// The name of the program that a process of this name runs; without one, that of one of its threads counts. Threads of
+/// the kernel are named by their task, and behind that by their number: `kworker/0:1`.
+pub(crate) fn application(name: Option<String>, thread: Option<Comm>) -> Option<String> {
+    let name = name.or_else(|| thread.and_then(Comm::text))?;
+    let kind = name.split('/').next().filter(|kind| !kind.is_empty());
+    Some(kind.unwrap_or(&name).to_owned())
+}
+
 impl<A: Amount> ShareProcess<A> {
     pub(crate) fn join(&mut self, other: &Self) {
         self.threads += other.threads;
@@ -577,11 +585,8 @@ impl<A: Amount> ShareProcess<A> {
         Self { threads: 0, share: AmountShare::certain(amount), name: None, lowest }
     }
 
-    /// The name of the program that it runs. Threads of the kernel are named by their task, and
-    /// behind that by their number: `kworker/0:1`.
+    /// The name of the program that it runs.
     pub(crate) fn application(&self) -> Option<String> {
-        let name = self.name().or_else(|| self.lowest.and_then(|(.., comm)| comm.text()))?;
-        let kind = name.split('/').next().filter(|kind| !kind.is_empty());
-        Some(kind.unwrap_or(&name).to_owned())
+        application(self.name(), self.lowest.map(|(.., comm)| comm))
     }
 }

@@ -81,6 +81,7 @@ impl Cpu {
         tables.extend(wants("cpu").then(|| self.per_cpu(&whole)));
         tables.extend(wants("thread").then(|| self.per_thread(&whole)));
         tables.extend(wants("process").then(|| self.per_process(&whole)));
+        tables.extend(wants("application").then(|| self.per_application(&whole)));
         tables.push(self.course(&whole));
         tables.iter_mut().for_each(|table| table.span_ns = whole.span_ns);
         Answer { tables }
@@ -107,6 +108,8 @@ impl Cpu {
             );
         } else if let Some(process) = tables.most("per-process", "run_time").filter(HeadlineRow::is_known) {
             headline.say(&process, "Process {process} ran longest: {run_time}");
+        } else if let Some(application) = tables.most("per-application", "run_time").filter(HeadlineRow::is_known) {
+            headline.say(&application, "Application {application} ran longest: {run_time}");
         }
         headline
     }
@@ -302,30 +305,70 @@ impl Cpu {
         ];
         let mut table = Table::new("per-process", "Processes", columns);
         table.plot = Some(Plot::Bars { value: 3 });
-        let mut rows: Vec<((u16, Option<i32>), CpuProcess)> =
-            whole.threads.processes.iter().map(|(key, process)| (*key, process.clone())).collect();
-        rows.retain(|(_, process)| process.threads > 0 && self.wishes.wants_name(process.name().as_deref()));
+        let mut found: HashMap<(u16, Option<i32>), CpuProcess> = HashMap::new();
+        for ((host, owner), process) in &whole.threads.processes {
+            found.entry((*host, owner.pid())).or_default().join(process);
+        }
+        let mut rows: Vec<((u16, Option<i32>), CpuProcess)> = found.into_iter().collect();
+        rows.retain(|((_, pid), process)| {
+            let name = process.name().filter(|_| pid.is_some());
+            process.threads > 0 && self.wishes.wants_name(name.as_deref())
+        });
         rows.sort_by(|one, other| other.1.run_ns.cmp(&one.1.run_ns).then(one.0.cmp(&other.0)));
         table.omitted = leave(&mut rows, self.wishes.top);
-        let span = whole.length_ns();
         for ((_, pid), process) in rows {
-            let low = process.run_ns - process.doubt_ns;
-            // Where the number of CPUs is unknown, each thread may have run all the time.
-            let high = if self.mixes_cpus() { span.saturating_mul(process.threads) } else { low + whole.all_holes_ns };
-            let run = Bounded { value: process.run_ns, low, high: high.max(process.run_ns) };
             let name = match pid {
                 Some(pid) => Cell::Process { name: process.name(), pid: Some(i64::from(pid)), tid: None },
                 None => Cell::Unknown,
             };
-            table.rows.push(vec![
-                name,
-                Cell::Count(Bounded::exact(process.threads)),
-                Cell::Duration(run),
-                Cell::Ratio(share(run, span)),
-                Cell::Count(at_least(process.runs, whole.lost)),
-            ]);
+            let [threads, run, share, runs] = self.process_cells(whole, &process);
+            table.rows.push(vec![name, threads, run, share, runs]);
         }
         table
+    }
+
+    fn per_application(&self, whole: &CpuTotals) -> Table {
+        let columns = vec![
+            Column::new("application", "Application", CellClass::Text),
+            Column::of("processes", "Processes", "processes").detail(),
+            Column::of("threads", "Threads", "threads").detail(),
+            Column::new("run_time", "Run time", CellClass::Duration),
+            Column::new("share", "Share", CellClass::Ratio),
+            Column::of("runs", "Runs", "runs"),
+        ];
+        let mut table = Table::new("per-application", "Applications", columns);
+        table.plot = Some(Plot::Bars { value: 4 });
+        let mut found: HashMap<Option<String>, (u64, CpuProcess)> = HashMap::new();
+        for ((_, owner), process) in whole.threads.processes.iter().filter(|(_, process)| process.threads > 0) {
+            let (processes, all) = found.entry(process.application()).or_default();
+            *processes += u64::from(owner.pid().is_some());
+            all.join(process);
+        }
+        let mut rows: Vec<(Option<String>, (u64, CpuProcess))> = found.into_iter().collect();
+        rows.retain(|(name, _)| self.wishes.wants_name(name.as_deref()));
+        rows.sort_by(|one, other| other.1.1.run_ns.cmp(&one.1.1.run_ns).then_with(|| one.0.cmp(&other.0)));
+        table.omitted = leave(&mut rows, self.wishes.top);
+        for (name, (processes, all)) in rows {
+            let [threads, run, share, runs] = self.process_cells(whole, &all);
+            let name = name.map_or(Cell::Unknown, Cell::Text);
+            table.rows.push(vec![name, Cell::Count(Bounded::exact(processes)), threads, run, share, runs]);
+        }
+        table
+    }
+
+    /// Threads, run time, its share and runs of one or several processes.
+    fn process_cells(&self, whole: &CpuTotals, process: &CpuProcess) -> [Cell; 4] {
+        let span = whole.length_ns();
+        let low = process.run_ns - process.doubt_ns;
+        // Where the number of CPUs is unknown, each thread may have run all the time.
+        let high = if self.mixes_cpus() { span.saturating_mul(process.threads) } else { low + whole.all_holes_ns };
+        let run = Bounded { value: process.run_ns, low, high: high.max(process.run_ns) };
+        [
+            Cell::Count(Bounded::exact(process.threads)),
+            Cell::Duration(run),
+            Cell::Ratio(share(run, span)),
+            Cell::Count(at_least(process.runs, whole.lost)),
+        ]
     }
 
     /// How busy all CPUs were over time.
@@ -392,12 +435,6 @@ fn sum_of_lost(cpus: &[CpuRow]) -> Option<u64> {
 fn head_thread(state: &CpuUsageState, host: u16, tid: i32) -> ThreadId {
     let key = ThreadKey { host, tid };
     state.threads.first(key).unwrap_or(ThreadId { key, since: i64::MIN })
-}
-
-impl CpuProcess {
-    fn name(&self) -> Option<String> {
-        self.name.and_then(|(_, comm)| comm.text())
-    }
 }
 
 impl CpuThreadRow {

@@ -1,10 +1,13 @@
 //! The rows of threads: one life, and all those that are over.
 
+use std::cmp::Reverse;
+
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::sums::ThreadRun;
 use crate::ranking::Ranking;
+use crate::shares::{ThreadOwner, application};
 use crate::threads::{LifeFacts, ThreadId, ThreadKey};
 use crate::{Comm, Wishes};
 
@@ -140,7 +143,7 @@ pub struct EndedCpuLives {
     /// Those that may be shown.
     pub(super) rows: Ranking<(ThreadId, CpuThreadRow)>,
     /// All of them, by machine and process.
-    pub(super) processes: HashMap<(u16, Option<i32>), CpuProcess>,
+    pub(super) processes: HashMap<(u16, ThreadOwner), CpuProcess>,
 }
 
 /// Lives of one process.
@@ -152,6 +155,8 @@ pub(super) struct CpuProcess {
     pub(super) doubt_ns: u64,
     /// Its first thread's: since when that lived, and its name.
     pub(super) name: Option<(i64, Comm)>,
+    /// That of its threads with the lowest number that has a name, its last life.
+    lowest: Option<(Reverse<i32>, i64, Comm)>,
 }
 
 impl EndedCpuLives {
@@ -164,7 +169,8 @@ impl EndedCpuLives {
         let has_run = row.runs > 0 || row.run_ns > 0;
         if has_run || row.pid.get() == Some(id.key.tid) {
             let counts = has_run && wishes.wants_tid(id.key.tid);
-            self.processes.entry((id.key.host, row.pid.get())).or_default().add(id, &row, counts);
+            let owner = row.pid.get().map_or(ThreadOwner::Unknown(row.comm), ThreadOwner::Process);
+            self.processes.entry((id.key.host, owner)).or_default().add(id, &row, counts);
         }
         if has_run && row.is_wanted(wishes, id) {
             self.rows.push(row.run_ns, || (id, row));
@@ -183,22 +189,33 @@ impl EndedCpuLives {
 impl CpuProcess {
     /// Adds a life, or only its name if it does not count.
     fn add(&mut self, id: ThreadId, row: &CpuThreadRow, counts: bool) {
-        let is_first = row.pid.get() == Some(id.key.tid) && !row.comm.is_empty();
-        let name = is_first.then_some((id.since, row.comm));
+        let named = (!row.comm.is_empty()).then_some((id.since, row.comm));
+        let name = named.filter(|_| row.pid.get() == Some(id.key.tid));
+        let lowest = named.map(|(since, comm)| (Reverse(id.key.tid), since, comm));
         self.join(&match counts {
             true => {
                 let (runs, run_ns, doubt_ns) = (u64::from(row.runs), row.run_ns, row.doubt_ns);
-                Self { threads: 1, runs, run_ns, doubt_ns, name }
+                Self { threads: 1, runs, run_ns, doubt_ns, name, lowest }
             }
-            false => Self { name, ..Self::default() },
+            false => Self { name, lowest, ..Self::default() },
         });
     }
 
-    fn join(&mut self, other: &Self) {
+    pub(super) fn join(&mut self, other: &Self) {
         self.threads += other.threads;
         self.runs += other.runs;
         self.run_ns += other.run_ns;
         self.doubt_ns += other.doubt_ns;
         self.name = self.name.max(other.name);
+        self.lowest = self.lowest.max(other.lowest);
+    }
+
+    pub(super) fn name(&self) -> Option<String> {
+        self.name.and_then(|(_, comm)| comm.text())
+    }
+
+    /// The name of the program that it runs.
+    pub(super) fn application(&self) -> Option<String> {
+        application(self.name(), self.lowest.map(|(.., comm)| comm))
     }
 }

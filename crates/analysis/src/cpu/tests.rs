@@ -38,6 +38,9 @@ fn runs_reach_to_the_edges_of_the_trace() {
               thread=`cc pid ? tid 7` incarnation=0 run_time=350 share=0.350 runs=2 migrations=1 preemptions=1 priority=20
             per-process
               process=? threads=2 run_time=1050 share=1.050 runs=3
+            per-application
+              application=`sh` processes=0 threads=1 run_time=700 share=0.700 runs=1
+              application=`cc` processes=0 threads=1 run_time=350 share=0.350 runs=2
             course
               time=0..500 busy=0.556
               time=500..1000 busy=0.556
@@ -67,6 +70,8 @@ fn a_chosen_cpu_is_that_of_all_tables() {
               thread=`make pid 7 tid 7` incarnation=0 run_time=250 share=0.250 runs=1 migrations=0[0,4] preemptions=0
             per-process
               process=`make pid 7` threads=1 run_time=250 share=0.250 runs=1
+            per-application
+              application=`make` processes=1 threads=1 run_time=250 share=0.250 runs=1
             course
               time=0..500 busy=0.500
               time=500..1000 busy=0.000
@@ -76,11 +81,12 @@ fn a_chosen_cpu_is_that_of_all_tables() {
         TWO_CPUS,
         Wishes { cpus: vec![99], ..Wishes::default() },
         &expect![[r#"
-        per-cpu
-        per-thread
-        per-process
-        course
-    "#]],
+            per-cpu
+            per-thread
+            per-process
+            per-application
+            course
+        "#]],
     );
 }
 
@@ -125,31 +131,34 @@ fn chosen_threads_are_those_of_processes() {
         TWO_CPUS,
         Wishes { tids: vec![8], ..Wishes::default() },
         &expect![[r#"
-        per-cpu
-          cpu=0 begin=0 end=1000 busy=800[700,800] share=0.800[0.700,0.800] idle=200[200,300] unknown=0 switches=2[2,4]
-          cpu=1 begin=0 end=1000 busy=250 share=0.250 idle=750 unknown=0 switches=2
-        per-thread
-          thread=`cc pid 7 tid 8` incarnation=0 run_time=700[700,800] share=0.700[0.700,0.800] runs=1[1,3] migrations=0[0,4] preemptions=0[0,2]
-        per-process
-          process=`make pid 7` threads=1 run_time=700[700,800] share=0.700[0.700,0.800] runs=1[1,3]
-        course
-          time=0..500 busy=0.550
-          time=500..1000 busy=0.500
-    "#]],
+            per-cpu
+              cpu=0 begin=0 end=1000 busy=800[700,800] share=0.800[0.700,0.800] idle=200[200,300] unknown=0 switches=2[2,4]
+              cpu=1 begin=0 end=1000 busy=250 share=0.250 idle=750 unknown=0 switches=2
+            per-thread
+              thread=`cc pid 7 tid 8` incarnation=0 run_time=700[700,800] share=0.700[0.700,0.800] runs=1[1,3] migrations=0[0,4] preemptions=0[0,2]
+            per-process
+              process=`make pid 7` threads=1 run_time=700[700,800] share=0.700[0.700,0.800] runs=1[1,3]
+            per-application
+              application=`make` processes=1 threads=1 run_time=700[700,800] share=0.700[0.700,0.800] runs=1[1,3]
+            course
+              time=0..500 busy=0.550
+              time=500..1000 busy=0.500
+        "#]],
     );
     check_with(
         TWO_CPUS,
         Wishes { tids: vec![99], ..Wishes::default() },
         &expect![[r#"
-        per-cpu
-          cpu=0 begin=0 end=1000 busy=800[700,800] share=0.800[0.700,0.800] idle=200[200,300] unknown=0 switches=2[2,4]
-          cpu=1 begin=0 end=1000 busy=250 share=0.250 idle=750 unknown=0 switches=2
-        per-thread
-        per-process
-        course
-          time=0..500 busy=0.550
-          time=500..1000 busy=0.500
-    "#]],
+            per-cpu
+              cpu=0 begin=0 end=1000 busy=800[700,800] share=0.800[0.700,0.800] idle=200[200,300] unknown=0 switches=2[2,4]
+              cpu=1 begin=0 end=1000 busy=250 share=0.250 idle=750 unknown=0 switches=2
+            per-thread
+            per-process
+            per-application
+            course
+              time=0..500 busy=0.550
+              time=500..1000 busy=0.500
+        "#]],
     );
 }
 
