@@ -22,7 +22,7 @@ class Analyses:
         raise NotImplementedError
 
     def cpu(self, **options: Unpack[Options]) -> Answer:
-        """How long each CPU was busy, and with which threads and processes: ``kymo cpu``.
+        """How long each CPU was busy, and with which threads, processes and applications: ``kymo cpu``.
 
         ``kymo cpu --help`` says what options there are; docs/analyses.md what is counted. This is so for every analysis.
 

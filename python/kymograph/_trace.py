@@ -35,6 +35,8 @@ def open(  # noqa: A001  (people write kymograph.open)
     threads: int = 0,
     clock_shift: int | timedelta = 0,
     trace_offsets: Offsets | None = None,
+    definitions: StrPath | None = None,
+    clock_frequency: int | None = None,
     cache: StrPath | bool = True,
 ) -> Trace:
     """Opens one or more traces, to be read as one.
@@ -46,6 +48,9 @@ def open(  # noqa: A001  (people write kymograph.open)
         clock_shift: Offset that is added to every clock, in nanoseconds or as a ``timedelta``.
         trace_offsets: Further offsets for the clocks of single traces, by the path of a trace, or of a folder or archive that
             contains traces; the closest path counts.
+        definitions: Names of events, for traces with numbers alone (dumps of Barrelfish): a ``.pleco`` file, or the JSON made
+            of it; without, a file beside the trace, otherwise built-in names.
+        clock_frequency: Cycles per second, for traces that do not say it; without, 1 cycle is 1 ns.
         cache: Folder for results that later calls reuse; ``True``: the command's (`cache_folder`), ``False``: none.
 
     Raises:
@@ -54,7 +59,15 @@ def open(  # noqa: A001  (people write kymograph.open)
     >>> kymograph.open("examples/traces/demo", threads=1, cache=False).info().packets
     17
     """
-    return Trace(path, threads=threads, clock_shift=clock_shift, trace_offsets=trace_offsets, cache=cache)
+    return Trace(
+        path,
+        threads=threads,
+        clock_shift=clock_shift,
+        trace_offsets=trace_offsets,
+        definitions=definitions,
+        clock_frequency=clock_frequency,
+        cache=cache,
+    )
 
 
 class Trace(Analyses):
@@ -71,6 +84,8 @@ class Trace(Analyses):
         threads: int = 0,
         clock_shift: int | timedelta = 0,
         trace_offsets: Offsets | None = None,
+        definitions: StrPath | None = None,
+        clock_frequency: int | None = None,
         cache: StrPath | bool = True,
     ) -> None:
         given: Any = path
@@ -85,6 +100,7 @@ class Trace(Analyses):
         self._clock_shift_ns = _shift_ns(clock_shift)
         offsets = {} if trace_offsets is None else trace_offsets
         self._trace_offsets = tuple((local_path(path), _shift_ns(offset)) for path, offset in offsets.items())
+        self._import = import_options(definitions, clock_frequency)
         self._cache = cache if isinstance(cache, bool) else os.fspath(cache)
         self._opened = self._open()
         #: Of each process its own: one that was begun by a parent cannot be asked.
@@ -93,7 +109,7 @@ class Trace(Analyses):
     def _open(self) -> tuple[int, _native.Session]:
         cache = _native.cache_folder() if self._cache is True else self._cache or None
         threads = self._threads or int(os.environ.get("KYMO_THREADS") or 0)
-        session = _native.Session(self._paths, threads, self._clock_shift_ns, self._trace_offsets, cache)
+        session = _native.Session(self._paths, threads, self._clock_shift_ns, self._trace_offsets, self._import, cache)
         return os.getpid(), session
 
     @property
@@ -105,7 +121,8 @@ class Trace(Analyses):
         return session
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _opened_again, (self._paths, self._threads, self._clock_shift_ns, self._cache, self._trace_offsets)
+        opened = (self._paths, self._threads, self._clock_shift_ns, self._cache, self._trace_offsets, self._import)
+        return _opened_again, opened
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -541,7 +558,8 @@ class Trace(Analyses):
         """
         from kymograph._values import findings
 
-        return findings(*self._paths)
+        definitions, frequency = self._import
+        return findings(*self._paths, definitions=definitions, clock_frequency=frequency)
 
     def __repr__(self) -> str:
         return f"<kymograph.Trace {', '.join(map(repr, self._paths))}: {self._session.summary()}>"
@@ -589,10 +607,31 @@ def _warn_at_end(report: str) -> None:
     Report._of(report)._warn(losses=True)
 
 
+def import_options(definitions: StrPath | None, clock_frequency: int | None) -> tuple[str | None, int | None]:
+    """Options for files in other formats."""
+    if clock_frequency is not None and clock_frequency < 1:
+        raise ValueError(f"a clock has at least one cycle per second, not {clock_frequency}")
+    return None if definitions is None else local_path(definitions), clock_frequency
+
+
 def _opened_again(
-    paths: list[str], threads: int, clock_shift_ns: int, cache: str | bool, trace_offsets: tuple[tuple[str, int], ...]
+    paths: list[str],
+    threads: int,
+    clock_shift_ns: int,
+    cache: str | bool,
+    trace_offsets: tuple[tuple[str, int], ...],
+    imported: tuple[str | None, int | None],
 ) -> Trace:
-    return Trace(paths, threads=threads, clock_shift=clock_shift_ns, trace_offsets=dict(trace_offsets), cache=cache)
+    definitions, frequency = imported
+    return Trace(
+        paths,
+        threads=threads,
+        clock_shift=clock_shift_ns,
+        trace_offsets=dict(trace_offsets),
+        definitions=definitions,
+        clock_frequency=frequency,
+        cache=cache,
+    )
 
 
 def _warn(lines: str) -> None:

@@ -53,10 +53,13 @@ class ExportedTable:
         return cls(pathlib.Path(path), rows, replaced_texts)
 
 
-def findings(*paths: StrPath) -> list[Finding]:
+def findings(*paths: StrPath, definitions: StrPath | None = None, clock_frequency: int | None = None) -> list[Finding]:
     """All problems of traces, with place and remedy, even if the traces cannot be opened.
 
     >>> [finding.severity for finding in kymograph.findings("nowhere")]
     ['error']
     """
-    return [Finding(**each) for each in json.loads(_native.findings([os.fspath(path) for path in paths]))]
+    from kymograph._trace import import_options
+
+    imported = import_options(definitions, clock_frequency)
+    return [Finding(**each) for each in json.loads(_native.findings([os.fspath(path) for path in paths], imported))]

@@ -60,6 +60,7 @@ class Question:
     paths: tuple[str, ...]
     clock_shift_ns: int
     trace_offsets: tuple[tuple[str, int], ...]
+    imported: tuple[str | None, int | None]
     cache: str | bool
     #: The words of a command, or those that say which events an analysis of somebody's own gets.
     line: tuple[str, ...]
@@ -235,7 +236,7 @@ def plan(
         split = events.shares(readers)
     at = tuple(os.path.abspath(path) for path in map(_path, where))
     offsets = _offsets_at(trace, at)
-    question = Question(at, trace._clock_shift_ns, offsets, trace._cache, line, own, columns)
+    question = Question(at, trace._clock_shift_ns, offsets, trace._import, trace._cache, line, own, columns)
     return Plan(question, split, finish)
 
 
@@ -343,7 +344,16 @@ def _trace(question: Question) -> Trace:
 
     # Who shares questions out has a reader for each core.
     shift_ns, offsets = question.clock_shift_ns, dict(question.trace_offsets)
-    return Trace(question.paths, threads=1, clock_shift=shift_ns, trace_offsets=offsets, cache=question.cache)
+    definitions, frequency = question.imported
+    return Trace(
+        question.paths,
+        threads=1,
+        clock_shift=shift_ns,
+        trace_offsets=offsets,
+        definitions=definitions,
+        clock_frequency=frequency,
+        cache=question.cache,
+    )
 
 
 _lock = threading.Lock()

@@ -61,6 +61,34 @@ def test_clocks_of_single_traces_can_be_shifted(trace: kymograph.Trace, tmp_path
         kymograph.open(one, trace_offsets={two: 1})
 
 
+DUMP = """# Start 9 Duration 0 Stop 18446744073709551615
+# Min_timestamp 2000
+# Core 0 LOG DUMP ===
+# Offset 0 0
+# DCB 0 ffffff8002656c00 app
+0 2000 2656c00
+0 4000 1300000000
+0 6000 1300000001
+"""
+
+
+def test_files_in_other_formats_are_traces(tmp_path: pathlib.Path) -> None:
+    dump, names = tmp_path / "any.name", tmp_path / "names.pleco"
+    dump.write_text(DUMP)
+    names.write_text('subsystem kernel { event CSWITCH "", event OTHER "", };')
+    named = kymograph.open(dump, definitions=names, clock_frequency=2_000_000_000)
+    assert named.cpu(by="application")["per-application"].rows()[0][0] == "app"
+    for trace in (named, pickle.loads(pickle.dumps(named))):
+        assert (trace.info().begin_ns, trace.info().end_ns) == (1000, 3000)
+        assert {event.name for event in trace} == {"kernel:CSWITCH", "kernel:event"}
+    assert named.verify() == kymograph.findings(dump, definitions=names, clock_frequency=2_000_000_000) == []
+    assert {finding.rule for finding in kymograph.findings(dump)} == {"unknown-frequency", "guessed-definitions"}
+    with pytest.raises(ValueError, match="at least one cycle"):
+        kymograph.open(dump, clock_frequency=0)
+    with pytest.raises(kymograph.OpenError, match="definitions .*nowhere"):
+        kymograph.open(dump, definitions=tmp_path / "nowhere")
+
+
 def test_copies_open_the_same(trace: kymograph.Trace) -> None:
     for other in [pickle.loads(pickle.dumps(trace)), copy.copy(trace), copy.deepcopy(trace)]:
         assert other.paths == trace.paths

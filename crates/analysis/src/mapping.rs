@@ -84,11 +84,12 @@ pub enum ValueSource {
 }
 
 /// Mappings that are built in, in the order in which they are tried; the last one has usual names of contexts only.
-const BUILT_IN: [&str; 6] = [
+const BUILT_IN: [&str; 7] = [
     include_str!("mappings/lttng-kernel.toml"),
     include_str!("mappings/lttng-ust.toml"),
     include_str!("mappings/tracepoints.toml"),
     include_str!("mappings/genode.toml"),
+    include_str!("mappings/barrelfish.toml"),
     include_str!("mappings/kymo.toml"),
     include_str!("mappings/default.toml"),
 ];

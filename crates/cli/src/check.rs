@@ -16,8 +16,9 @@ use crate::show::counted;
 /// Shows the problems of traces.
 pub(crate) fn run(arguments: &CheckArguments) -> io::Result<CommandOutcome> {
     let progress = Progress::default();
-    let findings =
-        watched(&progress, || kymo_session::check(&arguments.traces, &progress)).map_err(io::Error::other)?;
+    let options = arguments.import.options();
+    let findings = watched(&progress, || kymo_session::check(&arguments.traces, &options, &progress));
+    let findings = findings.map_err(io::Error::other)?;
     let is_error = |found: &CheckFinding| is_error(found, arguments.strict);
     let errors = findings.iter().filter(|found| is_error(found)).count();
     let mut out = plain_output();

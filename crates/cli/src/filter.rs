@@ -17,6 +17,11 @@ const NAMES_MAX: usize = 6;
 
 /// Reports errors in an expression, without a trace.
 pub(crate) fn check(arguments: &FilterArguments) -> Result<CommandOutcome, StopReason> {
+    if let Some(option) = arguments.reading.given() {
+        return Err(StopReason::Usage(format!(
+            "{option} is of a trace that is named: kymo filter {option} ... EXPR TRACE"
+        )));
+    }
     let filter = parsed(&arguments.expression)?;
     if arguments.explain {
         writeln!(plain_output(), "{}", filter.tree().trim_end())?;

@@ -11,15 +11,15 @@ use crate::answer::screen::Screen;
 use crate::arguments::{Color, CountArguments, PrintArguments};
 use crate::select::selection;
 use crate::stop::StopReason;
-use crate::{ClockOffsets, CommandOutcome, count, print, show};
+use crate::{CommandOutcome, ReadingOptions, count, print, show};
 
 /// Counts are shown so often.
 const COUNTS_EVERY: Duration = Duration::from_secs(1);
 
 /// Prints events as they come.
 pub(crate) fn print(arguments: &PrintArguments) -> Result<CommandOutcome, StopReason> {
-    let clocks = ClockOffsets { shift_ns: arguments.shift_ns(), of_traces: arguments.common.trace_offset.clone() };
-    let options = crate::options(arguments.common.threads, clocks, kymo_session::cache_folder());
+    let reading = ReadingOptions { clock_shift_ns: arguments.shift_ns(), ..arguments.common.reading.options() };
+    let options = crate::options(arguments.common.threads, reading, kymo_session::cache_folder());
     let mut follow = Follow::new(arguments.common.traces.clone(), options);
     let progress = Progress::default();
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
@@ -118,8 +118,8 @@ fn join(all: &mut Report, part: Report, window: &Window) {
 
 /// Counts, again and again. On a terminal a table replaces the one before.
 pub(crate) fn count(arguments: &CountArguments) -> Result<CommandOutcome, StopReason> {
-    let clocks = ClockOffsets::of_traces(&arguments.common.trace_offset);
-    let options = crate::options(arguments.common.threads, clocks, kymo_session::cache_folder());
+    let reading = arguments.common.reading.options();
+    let options = crate::options(arguments.common.threads, reading, kymo_session::cache_folder());
     let mut follow = Follow::new(arguments.common.traces.clone(), options);
     let progress = Progress::default();
     let mut out = io::stdout().lock();

@@ -22,11 +22,11 @@ pub(crate) fn run(arguments: &IndexArguments) -> io::Result<CommandOutcome> {
         message!("error: there is no folder for caches: neither XDG_CACHE_HOME nor HOME names one");
         return Ok(CommandOutcome::Incomplete);
     };
-    let progress = Progress::default();
+    let (progress, options) = (Progress::default(), arguments.import.options());
     let indexed = if arguments.remove {
-        kymo_session::remove_index(&arguments.traces, &cache)
+        kymo_session::remove_index(&arguments.traces, &cache, &options)
     } else {
-        watched(&progress, || kymo_session::index(&arguments.traces, &cache, &progress))
+        watched(&progress, || kymo_session::index(&arguments.traces, &cache, &options, &progress))
     };
     let mut out = plain_output();
     if arguments.json {

@@ -18,11 +18,11 @@ use std::time::Duration;
 use kymo_session::{AnalysisOptions, Filter, Progress, Selection, Session, Table, Zone};
 use serde_json::Value;
 
+use crate::CommandOutcome;
 use crate::analyses::{self, Analysis, AnalysisRefusal};
 use crate::answer::lami::{LamiDescription, VERSION, error, metadata, write};
 use crate::arguments::LamiArguments;
 use crate::show::bytes;
-use crate::{ClockOffsets, CommandOutcome};
 
 /// Time between two lines of progress.
 const TICK: Duration = Duration::from_millis(200);
@@ -83,8 +83,7 @@ fn opened(analysis: &Analysis, arguments: &LamiArguments) -> Result<(Session, An
     if let Some(misunderstanding) = arguments.wanted.misunderstanding(&analysis.name, &analysis.options) {
         return Err(AnalysisRefusal::Question(misunderstanding));
     }
-    let session =
-        crate::session(&arguments.traces, arguments.threads, ClockOffsets::of_traces(&arguments.trace_offset));
+    let session = crate::session(&arguments.traces, arguments.threads, arguments.reading.options());
     let session = session.map_err(|failure| AnalysisRefusal::Traces(failure.render()))?;
     let selection = selection(&session, arguments).map_err(AnalysisRefusal::Question)?;
     let options = arguments.wanted.options(selection, (arguments.begin, arguments.end), None);

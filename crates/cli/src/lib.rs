@@ -46,7 +46,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 #[cfg(feature = "view")]
 use kymo_session::Follow;
-use kymo_session::{Compile, OpenFailure, OpenOptions, Session, TraceOffset};
+use kymo_session::{Compile, ImportOptions, OpenFailure, OpenOptions, Session, TraceOffset};
 
 use answer::screen::Screen;
 use arguments::{AnyCommand, Arguments, Command, Common};
@@ -246,7 +246,7 @@ fn run(arguments: &Arguments) -> Result<CommandOutcome, StopReason> {
         Command::View(arguments) if Follow::is_awaited(&arguments.traces) => view::wait(arguments),
         #[cfg(feature = "view")]
         Command::View(arguments) => {
-            match open_paths(&arguments.traces, arguments.threads, ClockOffsets::of_traces(&arguments.trace_offset)) {
+            match open_paths(&arguments.traces, arguments.threads, arguments.reading.options()) {
                 Some(session) => view::show(session, arguments),
                 None => Ok(CommandOutcome::Incomplete),
             }
@@ -261,13 +261,11 @@ fn run(arguments: &Arguments) -> Result<CommandOutcome, StopReason> {
         #[cfg(not(feature = "sql"))]
         Command::Sql(_) => Err(StopReason::Expression(WITHOUT_SQL.to_owned())),
         Command::Filter(arguments) if arguments.traces.is_empty() => filter::check(arguments),
-        Command::Filter(arguments) => {
-            match open_paths(&arguments.traces, 0, ClockOffsets::of_traces(&arguments.trace_offset)) {
-                Some(session) => filter::run(&session, arguments),
-                None => Ok(CommandOutcome::Incomplete),
-            }
-        }
-        Command::Roles(arguments) => match open_paths(&arguments.traces, 0, ClockOffsets::default()) {
+        Command::Filter(arguments) => match open_paths(&arguments.traces, 0, arguments.reading.options()) {
+            Some(session) => filter::run(&session, arguments),
+            None => Ok(CommandOutcome::Incomplete),
+        },
+        Command::Roles(arguments) => match open_paths(&arguments.traces, 0, arguments.import.reading()) {
             Some(session) => roles::run(&session, arguments),
             None => Ok(CommandOutcome::Incomplete),
         },
@@ -327,12 +325,12 @@ fn manual(folder: &Path) -> io::Result<CommandOutcome> {
 
 /// Opens the traces, or reports why not.
 fn open(common: &Common, clock_shift_ns: i64) -> Option<Session> {
-    let clocks = ClockOffsets { shift_ns: clock_shift_ns, of_traces: common.trace_offset.clone() };
-    open_paths(&common.traces, common.threads, clocks)
+    let reading = ReadingOptions { clock_shift_ns, ..common.reading.options() };
+    open_paths(&common.traces, common.threads, reading)
 }
 
-fn open_paths(paths: &[PathBuf], threads: usize, clocks: ClockOffsets) -> Option<Session> {
-    match session(paths, threads, clocks) {
+fn open_paths(paths: &[PathBuf], threads: usize, reading: ReadingOptions) -> Option<Session> {
+    match session(paths, threads, reading) {
         Ok(session) => Some(session),
         Err(failure) => {
             message_text!("{}", failure.render());
@@ -342,24 +340,19 @@ fn open_paths(paths: &[PathBuf], threads: usize, clocks: ClockOffsets) -> Option
 }
 
 /// Opens traces with the options of the environment.
-pub(crate) fn session(paths: &[PathBuf], threads: usize, clocks: ClockOffsets) -> Result<Session, OpenFailure> {
-    open_with(paths, threads, clocks, kymo_session::cache_folder())
+pub(crate) fn session(paths: &[PathBuf], threads: usize, reading: ReadingOptions) -> Result<Session, OpenFailure> {
+    open_with(paths, threads, reading, kymo_session::cache_folder())
 }
 
-/// How far clocks are ahead.
+/// How traces are read where they do not say it themselves.
 #[derive(Clone, Debug, Default)]
-pub struct ClockOffsets {
-    /// All of them, in nanoseconds.
-    pub shift_ns: i64,
-    /// Those of single traces, besides.
-    pub of_traces: Vec<TraceOffset>,
-}
-
-impl ClockOffsets {
-    /// Only those of single traces.
-    pub(crate) fn of_traces(offsets: &[TraceOffset]) -> Self {
-        Self { shift_ns: 0, of_traces: offsets.to_vec() }
-    }
+pub struct ReadingOptions {
+    /// Nanoseconds that all reading are ahead.
+    pub clock_shift_ns: i64,
+    /// How far those of single traces are ahead besides.
+    pub trace_offsets: Vec<TraceOffset>,
+    /// For files in other formats.
+    pub import: ImportOptions,
 }
 
 /// Opens traces with the options of the environment, and remembers findings in this folder, if any.
@@ -370,18 +363,19 @@ impl ClockOffsets {
 pub fn open_with(
     paths: &[PathBuf],
     threads: usize,
-    clocks: ClockOffsets,
+    reading: ReadingOptions,
     cache: Option<PathBuf>,
 ) -> Result<Session, OpenFailure> {
-    Session::open(paths, &options(threads, clocks, cache))
+    Session::open(paths, &options(threads, reading, cache))
 }
 
 /// The options for opening traces, from the environment.
-pub(crate) fn options(threads: usize, clocks: ClockOffsets, cache: Option<PathBuf>) -> OpenOptions {
+pub(crate) fn options(threads: usize, reading: ReadingOptions, cache: Option<PathBuf>) -> OpenOptions {
     let compile = match std::env::var("KYMO_JIT").as_deref() {
         Ok("off") => Compile::Never,
         Ok("always") => Compile::AtOnce,
         _ => Compile::WhenWorthIt,
     };
-    OpenOptions { clock_shift_ns: clocks.shift_ns, trace_offsets: clocks.of_traces, threads, compile, cache }
+    let ReadingOptions { clock_shift_ns, trace_offsets, import } = reading;
+    OpenOptions { clock_shift_ns, trace_offsets, threads, compile, cache, import }
 }

@@ -19,7 +19,7 @@ pub(crate) fn form(dialect: Option<MetadataDialect>) -> MetadataForm {
 
 /// Prints the metadata of the traces.
 pub(crate) fn run(arguments: &MetadataArguments) -> io::Result<CommandOutcome> {
-    let texts = match metadata(&arguments.trace, form(arguments.dialect)) {
+    let texts = match metadata(&arguments.trace, form(arguments.dialect), &arguments.import.options()) {
         Ok(texts) => texts,
         Err(failure) => {
             message_text!("{}", failure.render());

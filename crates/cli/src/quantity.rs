@@ -8,6 +8,8 @@ use kymo_session::{Dimension, TraceOffset, quantity};
 const NOT_A_DURATION: &str = "a duration is a number and one of ns, us, ms, s, min, h, d: `1.5ms`";
 const NOT_AN_OFFSET: &str =
     "an offset is the path of a trace, `=`, and a duration with or without a sign: `host2/=+1.5ms`, `host2/=-3us`";
+const NOT_A_FREQUENCY: &str =
+    "a frequency is a whole number of Hz, at least 1, which may have a unit: `2.8GHz`, `33MHz`, `1kHz`, `62500000`";
 const NOT_A_SIZE: &str = "a size is a number and one of B, KiB, MiB, GiB, TiB, PiB, kB, MB, GB, TB: `4KiB`";
 
 /// Nanoseconds; a bare number counts microseconds, as `lttng-analyses` takes it.
@@ -34,6 +36,25 @@ pub(crate) fn trace_offset(text: &str) -> Result<TraceOffset, &'static str> {
     Ok(TraceOffset { path: PathBuf::from(path), offset_ns: if is_back { -length } else { length } })
 }
 
+/// Cycles per second, at least one; a bare number counts these.
+pub(crate) fn frequency(text: &str) -> Result<u64, &'static str> {
+    let digits = text.trim_end_matches(|c: char| c.is_alphabetic() || c.is_whitespace());
+    let zeros = match text[digits.len()..].trim() {
+        "" | "Hz" => 0,
+        "kHz" => 3,
+        "MHz" => 6,
+        "GHz" => 9,
+        _ => return Err(NOT_A_FREQUENCY),
+    };
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number = !whole.is_empty() && whole.chars().chain(part.chars()).all(|c| c.is_ascii_digit());
+    if !is_number || part.len() > zeros {
+        return Err(NOT_A_FREQUENCY);
+    }
+    let cycles = format!("{whole}{part:0<zeros$}").parse().ok().filter(|cycles| *cycles > 0);
+    cycles.ok_or(NOT_A_FREQUENCY)
+}
+
 /// Bytes; a bare number counts bytes.
 pub(crate) fn size(text: &str) -> Result<u64, &'static str> {
     quantity(text, Dimension::Size, Some(1)).ok_or(NOT_A_SIZE)
@@ -47,6 +68,18 @@ pub(crate) fn some_size(text: &str) -> Result<u64, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn frequencies() {
+        for (text, cycles) in
+            [("2.8GHz", 2_800_000_000), ("33 MHz", 33_000_000), ("1", 1), ("7Hz", 7), ("1.5kHz", 1500)]
+        {
+            assert_eq!(frequency(text), Ok(cycles), "{text}");
+        }
+        for text in ["", "0", "GHz", "-1", "+1", "1.5", "1.2345kHz", "1e3", "2.8ghz", "99999999999GHz", "1.GHz0"] {
+            assert_eq!(frequency(text), Err(NOT_A_FREQUENCY), "{text}");
+        }
+    }
 
     #[test]
     fn durations() {

@@ -12,14 +12,14 @@ use kymo_session::{AnswerFormat, Progress, SqlDatabase, SqlFailure, WriteFailure
 
 use crate::arguments::{SqlArguments, SqlFormat};
 use crate::stop::StopReason;
-use crate::{ClockOffsets, CommandOutcome, open_paths, show};
+use crate::{CommandOutcome, open_paths, show};
 
 /// Answers the query, or those typed in the shell.
 pub(crate) fn run(arguments: &SqlArguments) -> Result<CommandOutcome, StopReason> {
     let (traces, query) = arguments.traces_and_query();
     let format = answer_format(arguments.chosen_format()?);
-    let clocks = ClockOffsets::of_traces(&arguments.trace_offset);
-    let Some(session) = open_paths(&traces, arguments.threads, clocks) else { return Ok(CommandOutcome::Incomplete) };
+    let reading = arguments.reading.options();
+    let Some(session) = open_paths(&traces, arguments.threads, reading) else { return Ok(CommandOutcome::Incomplete) };
     let database = Arc::new(session).database(&arguments.options()).map_err(io::Error::other)?;
     let mut asking = Asking { database: &database, arguments, interrupted: None };
     let text = match query {

@@ -22,7 +22,7 @@ use tempfile::NamedTempFile;
 
 use crate::arguments::{Listen, ViewArguments};
 use crate::stop::StopReason;
-use crate::{ClockOffsets, CommandOutcome};
+use crate::{CommandOutcome, ReadingOptions};
 
 /// A tenth of a second of `examples/server`, for users without a trace; `examples/server/record.sh`
 /// made it.
@@ -56,7 +56,7 @@ pub(crate) fn show(session: Session, arguments: &ViewArguments) -> Result<Comman
     let growing = Growing {
         session: Some(Arc::new(session)),
         paths: arguments.traces.clone(),
-        open: crate::options(arguments.threads, ClockOffsets::of_traces(&arguments.trace_offset), cache_folder()),
+        open: crate::options(arguments.threads, arguments.reading.options(), cache_folder()),
     };
     run(growing.into(), notes_beside(arguments), arguments)
 }
@@ -66,7 +66,7 @@ pub(crate) fn wait(arguments: &ViewArguments) -> Result<CommandOutcome, StopReas
     let growing = Growing {
         session: None,
         paths: arguments.traces.clone(),
-        open: crate::options(arguments.threads, ClockOffsets::of_traces(&arguments.trace_offset), cache_folder()),
+        open: crate::options(arguments.threads, arguments.reading.options(), cache_folder()),
     };
     run(growing.into(), notes_beside(arguments), arguments)
 }
@@ -85,13 +85,11 @@ fn notes_beside(arguments: &ViewArguments) -> Option<PathBuf> {
 
 /// Serves the trace chosen in the browser until Ctrl-C.
 pub(crate) fn choose(arguments: &ViewArguments) -> Result<CommandOutcome, StopReason> {
-    if !arguments.trace_offset.is_empty() {
-        return Err(StopReason::Usage(
-            "--trace-offset is of a trace that is named: kymo view --trace-offset PATH=TIME TRACE".to_owned(),
-        ));
+    if let Some(option) = arguments.reading.given() {
+        return Err(StopReason::Usage(format!("{option} is of a trace that is named: kymo view {option} ... TRACE")));
     }
     let choice = TraceChoice {
-        open: crate::options(arguments.threads, ClockOffsets::default(), cache_folder()),
+        open: crate::options(arguments.threads, ReadingOptions::default(), cache_folder()),
         sample: Some(SAMPLE),
         record: if cfg!(target_os = "linux") { RECORD } else { &[] },
         upload_bytes_max: UPLOAD_BYTES_MAX,
@@ -116,7 +114,7 @@ fn run(begin: Begin, notes: Option<PathBuf>, arguments: &ViewArguments) -> Resul
 /// Listens, for viewers of a trace that is about to be recorded.
 #[cfg(target_os = "linux")]
 pub(crate) fn bind_recorded(trace: &Path, arguments: &ViewArguments) -> Result<Server, StopReason> {
-    let open = crate::options(arguments.threads, ClockOffsets::default(), cache_folder());
+    let open = crate::options(arguments.threads, ReadingOptions::default(), cache_folder());
     let growing = Growing { session: None, paths: vec![trace.to_owned()], open };
     let notes = arguments.notes.clone().unwrap_or_else(|| TraceNotes::beside(trace));
     bind(growing.into(), Some(notes), arguments)

@@ -63,11 +63,23 @@ pub enum Assumption {
     CpuUnknown,
     /// A data stream that ends before the others of its trace lacks its end.
     EndsEarly,
+    /// A clock counts cycles of unknown length, which are shown as nanoseconds.
+    UnknownFrequency,
+    /// Events have the names of other definitions than the trace's own.
+    GuessedDefinitions,
+    /// Lines of a file that are no part of a trace have no meaning.
+    OtherLines,
+    /// Events that are in a file behind later ones happened before those.
+    UnorderedEvents,
+    /// A tracer had no memory for more events, and did not count those that it lost.
+    BufferFull,
+    /// An event without a time has that of the event before.
+    NoTime,
 }
 
 impl Assumption {
     /// The whole list.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 24] = [
         Self::MissingSignature,
         Self::UnknownAttribute,
         Self::ReleaseCandidateDialect,
@@ -86,6 +98,12 @@ impl Assumption {
         Self::TimeOutOfRange,
         Self::CpuUnknown,
         Self::EndsEarly,
+        Self::UnknownFrequency,
+        Self::GuessedDefinitions,
+        Self::OtherLines,
+        Self::UnorderedEvents,
+        Self::BufferFull,
+        Self::NoTime,
     ];
 
     /// The name by which `--strict` and the documentation call it.
@@ -110,6 +128,12 @@ impl Assumption {
             Self::TimeOutOfRange => "time-out-of-range",
             Self::CpuUnknown => "cpu-unknown",
             Self::EndsEarly => "ends-early",
+            Self::UnknownFrequency => "unknown-frequency",
+            Self::GuessedDefinitions => "guessed-definitions",
+            Self::OtherLines => "other-lines",
+            Self::UnorderedEvents => "unordered-events",
+            Self::BufferFull => "buffer-full",
+            Self::NoTime => "no-time",
         }
     }
 }

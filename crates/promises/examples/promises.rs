@@ -1,7 +1,7 @@
 //! Runs promises on seeded inputs for as long as one likes, or writes inputs for a fuzzer to begin with.
 //!
 //! ```text
-//! promises packets 180 [SEED]     for 180 seconds; also metadata, index, filters, programs, native, bytecode,
+//! promises packets 180 [SEED]     for 180 seconds; also metadata, index, imports, filters, programs, native, bytecode,
 //!                                 written, filtering, fields; on Linux definitions, recording
 //! promises seeds fuzz/corpus      a folder of inputs for each target
 //! ```
@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kymo_promises::imports::ImportFolder;
 use kymo_promises::index::IndexedFolder;
 use kymo_promises::random::RandomNumbers;
 use kymo_promises::{bytecode, fields, filtering, filters, metadata, native, packets, programs, starts, written};
@@ -28,8 +29,8 @@ fn main() -> ExitCode {
             }
         },
         [
-            target @ ("metadata" | "index" | "filters" | "packets" | "programs" | "native" | "bytecode" | "written"
-            | "filtering" | "fields" | "definitions" | "recording"),
+            target @ ("metadata" | "index" | "imports" | "filters" | "packets" | "programs" | "native" | "bytecode"
+            | "written" | "filtering" | "fields" | "definitions" | "recording"),
             seconds,
             ref seed @ ..,
         ] => {
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "promises metadata|index|filters|packets|programs|native|bytecode|written|filtering|fields|definitions|recording SECONDS [SEED]\n\
+        "promises metadata|index|imports|filters|packets|programs|native|bytecode|written|filtering|fields|definitions|recording SECONDS [SEED]\n\
          promises seeds FOLDER"
     );
     ExitCode::from(2)
@@ -54,6 +55,7 @@ fn seeds(folder: &Path) -> std::io::Result<()> {
     let all = [
         ("metadata", starts::metadata()),
         ("index", IndexedFolder::new().seeds().to_vec()),
+        ("imports", import_seeds()),
         ("filters", (0..200).map(|seed| filters::text(&mut RandomNumbers::new(seed)).into_bytes()).collect()),
         ("packets", starts::packets()),
         ("programs", starts::packets()),
@@ -69,11 +71,26 @@ fn seeds(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Files, and definitions behind the byte that tells them from files.
+fn import_seeds() -> Vec<Vec<u8>> {
+    let definitions = ImportFolder::definition_seeds().into_iter().map(|seed| [&[0xDE][..], &seed].concat());
+    ImportFolder::seeds().into_iter().chain(definitions).collect()
+}
+
+/// A file, or definitions.
+fn hold_import(folder: &ImportFolder, data: &[u8]) {
+    match data.split_first() {
+        Some((0xDE, definitions)) => folder.hold_definitions(definitions),
+        _ => folder.hold(data),
+    }
+}
+
 fn run(target: &str, time: Duration, mut seed: u64) {
-    let indexed = IndexedFolder::new();
+    let (indexed, imported) = (IndexedFolder::new(), ImportFolder::new());
     let inputs = match target {
         "metadata" => starts::metadata(),
         "index" => indexed.seeds().to_vec(),
+        "imports" => import_seeds(),
         _ => starts::packets(),
     };
     let stage = linux::stage();
@@ -83,6 +100,7 @@ fn run(target: &str, time: Duration, mut seed: u64) {
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match target {
             "metadata" => metadata::hold(&random.damaged(&inputs[random.clone().below(inputs.len())])),
             "index" => indexed.hold(&random.damaged(&inputs[random.clone().below(inputs.len())])),
+            "imports" => hold_import(&imported, &random.damaged(&inputs[random.clone().below(inputs.len())])),
             "filters" => {
                 filters::hold(&filters::text(&mut random), &mut random);
                 filters::hold_alike(&mut random);

@@ -7,6 +7,7 @@
 //! ```text
 //! bytes ── metadata ── parsing says what is wrong, and what it accepts can be written and read again
 //!       ├─ index ───── index files of LTTng and of ours are read or refused
+//!       ├─ imports ─── files in other formats are refused, or read without a fault, as are definitions of their events
 //!       ├─ packets ─── evaluator, machine code and the plain tree reader find the same events and faults
 //!       ├─ filters ─── text is an expression or is refused, and what binds can be evaluated
 //!       ├─ programs ── evaluator and machine code run any read program alike
@@ -26,6 +27,7 @@ pub mod fields;
 mod filter_text;
 pub mod filtering;
 pub mod filters;
+pub mod imports;
 pub mod index;
 pub mod metadata;
 pub mod native;

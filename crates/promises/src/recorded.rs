@@ -65,7 +65,9 @@ impl TraceReading {
         let mut text = Vec::new();
         let printed = session.print(&PrintOptions::default(), &mut text, &Progress::default()).expect("it is printed");
         assert!(printed.report.is_complete(), "{:?}", printed.report);
-        let mut findings = kymo_session::check(&[path.to_owned()], &Progress::default()).expect("nobody cancels it");
+        let mut findings =
+            kymo_session::check(&[path.to_owned()], &kymo_session::ImportOptions::default(), &Progress::default())
+                .expect("nobody cancels it");
         // Programs write any bytes as text, and what a tracer lost is no fault of the trace.
         findings.retain(|finding| !["events-discarded", "packets-lost", "text-encoding"].contains(&finding.rule));
         assert!(findings.is_empty(), "{findings:?}");

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kymo_cli::{ClockOffsets, words};
-use kymo_session::{EventsQuestion, Progress, TraceOffset};
+use kymo_cli::{ReadingOptions, words};
+use kymo_session::{EventsQuestion, ImportOptions, Progress, TraceOffset};
 use pyo3::prelude::*;
 
 use crate::answer::{Said, said};
@@ -41,12 +41,13 @@ impl Session {
         threads: usize,
         clock_shift_ns: i64,
         trace_offsets: Vec<(PathBuf, i64)>,
+        import: (Option<PathBuf>, Option<u64>),
         cache: Option<PathBuf>,
     ) -> PyResult<Self> {
         let offset = |(path, offset_ns)| TraceOffset { path, offset_ns };
-        let of_traces = trace_offsets.into_iter().map(offset).collect();
-        let clocks = ClockOffsets { shift_ns: clock_shift_ns, of_traces };
-        let opened = detached(py, || kymo_cli::open_with(&paths, threads, clocks, cache));
+        let trace_offsets = trace_offsets.into_iter().map(offset).collect();
+        let reading = ReadingOptions { clock_shift_ns, trace_offsets, import: import_options(import) };
+        let opened = detached(py, || kymo_cli::open_with(&paths, threads, reading, cache));
         match opened {
             Ok(session) => Ok(Self { inner: Arc::new(session), paths }),
             Err(failure) => Err(error(py, ExceptionKind::Open, &failure.render())),
@@ -141,11 +142,19 @@ impl Session {
     }
 }
 
+fn import_options((definitions, clock_frequency): (Option<PathBuf>, Option<u64>)) -> ImportOptions {
+    ImportOptions { definitions, clock_frequency }
+}
+
 /// Problems of traces, as JSON.
 #[pyfunction]
-pub(crate) fn findings(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<String> {
-    let progress = Progress::default();
-    let findings = interruptible(py, false, &progress, || kymo_session::check(&paths, &progress))?;
+pub(crate) fn findings(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    import: (Option<PathBuf>, Option<u64>),
+) -> PyResult<String> {
+    let (progress, options) = (Progress::default(), import_options(import));
+    let findings = interruptible(py, false, &progress, || kymo_session::check(&paths, &options, &progress))?;
     Ok(words::findings(&findings.map_err(|it| cancelled(py, it))?))
 }
 

@@ -25,7 +25,7 @@ use kymo_scan::{BrokenFile, Cursor, CursorItem, StreamFault, StreamFaultKind, Tr
 use kymo_source::{LiveState, SourceErrorKind};
 
 use crate::open::again::EarlierTraces;
-use crate::open::discover::{self, discover, discover_machines};
+use crate::open::discover::{self, discover_machines, discover_recorded};
 use crate::open::offsets::Offsets;
 use crate::open::progress::Progress;
 use crate::open::report::ReportProblem;
@@ -129,6 +129,7 @@ impl Follow {
     #[must_use]
     pub fn new(paths: Vec<PathBuf>, options: OpenOptions) -> Self {
         Self {
+            earlier: EarlierTraces::new(&options.import),
             paths,
             options,
             behind_ns: None,
@@ -137,7 +138,6 @@ impl Follow {
             grown: (0, None),
             opened: None,
             lives: HashMap::new(),
-            earlier: EarlierTraces::default(),
             open_bytes: None,
             undefined: HashMap::new(),
             given_up: Vec::new(),
@@ -189,14 +189,14 @@ impl Follow {
     /// Whether one of these is a trace that a recorder has begun and that cannot be opened yet, as it has no metadata.
     #[must_use]
     pub fn is_awaited(paths: &[PathBuf]) -> bool {
-        paths.iter().any(|path| is_awaited(path) && discover([path]).found.iter().any(Result::is_err))
+        paths.iter().any(|path| is_awaited(path) && discover_recorded(path).iter().any(Result::is_err))
     }
 
     /// Whether a recorder says that it records a trace at or below these paths right now, or that it has begun one.
     #[must_use]
     pub fn is_recorded(paths: &[PathBuf]) -> bool {
         paths.iter().any(|path| {
-            discover([path]).found.iter().any(|found| match found {
+            discover_recorded(path).iter().any(|found| match found {
                 Ok(folder) => folder.live().is_some_and(|live| !is_over(live)),
                 Err(_) => is_awaited(path),
             })
@@ -246,7 +246,8 @@ impl Follow {
             known.into_iter().map(|path| (path.clone(), discover::live(&path))).collect();
         #[cfg(test)]
         self.meanwhile.run();
-        for found in discover_machines(&self.paths, &|path| offsets.number_of(path)).found {
+        let importing = self.earlier.importing();
+        for found in discover_machines(&self.paths, importing, &|path| offsets.number_of(path)).found {
             let folder = match found {
                 Ok(folder) => folder,
                 // An error of this kind names the path that was asked for.

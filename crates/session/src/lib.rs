@@ -70,6 +70,7 @@ pub use kymo_analysis::{
 pub use kymo_decode::Compile;
 pub use kymo_decode::text::{Paint, StampOptions, ZoneOffset};
 pub use kymo_filter::{Dimension, Filter, FilterNote, FilterProblem, MissingName, Verdict, nearest, quantity};
+pub use kymo_source::ImportOptions;
 #[cfg(feature = "sql")]
 pub use kymo_sql::statements as sql_statements;
 #[cfg(feature = "sql")]

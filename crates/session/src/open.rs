@@ -30,13 +30,13 @@ use kymo_format::model::EnvironmentValue;
 use kymo_format::{Assumption, ClockClass, ClockOrigin, Severity, line_column};
 use kymo_scan::{Cursor, CursorSetup, DataStream, KeyMaker, NothingKnown, OpenError, StreamFault, Trace, TraceOptions};
 use kymo_schema::glob;
-use kymo_source::{BufferPool, TraceFolder};
+use kymo_source::{BufferPool, ImportNote, ImportOptions, TraceFolder};
 use kymo_units::Uuid;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{PacketCache, RecalledPackets};
 use crate::open::again::EarlierTraces;
-use crate::open::discover::{Discovered, discover_machines};
+use crate::open::discover::{Discovered, Importing, discover_machines};
 use crate::open::ends::MissingEnd;
 use crate::open::gone::GoneFiles;
 use crate::open::offsets::{OffsetFailure, Offsets, TraceOffset};
@@ -57,6 +57,8 @@ pub struct OpenOptions {
     pub compile: Compile,
     /// Where to keep indexes and results, if anywhere; see [`cache_folder`](crate::cache_folder).
     pub cache: Option<PathBuf>,
+    /// How files in other formats are read.
+    pub import: ImportOptions,
 }
 
 /// Open traces.
@@ -158,7 +160,9 @@ impl Session {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = if options.threads == 0 { cores() } else { options.threads };
         let mut failures = Vec::new();
-        let Discovered { found, skipped } = find_all(paths, &offsets)?;
+        let own = Importing::new(&options.import);
+        let importing = earlier.map_or(&own, EarlierTraces::importing);
+        let Discovered { found, skipped } = find_all(paths, importing, &offsets)?;
         for folder in found {
             let opened = folder.map_err(OpenFailure::Source).and_then(|folder| {
                 let path = folder.path().to_owned();
@@ -427,8 +431,8 @@ impl Session {
 
 /// All traces at or below the paths, in the order of the paths. Each offset is of one of them, or of something that cannot be
 /// looked at: that is told of it anyway.
-fn find_all(paths: &[PathBuf], offsets: &Offsets<'_>) -> Result<Discovered, OffsetFailure> {
-    let discovered = discover_machines(paths, &|path| offsets.number_of(path));
+fn find_all(paths: &[PathBuf], importing: &Importing, offsets: &Offsets<'_>) -> Result<Discovered, OffsetFailure> {
+    let discovered = discover_machines(paths, importing, &|path| offsets.number_of(path));
     let places = discovered.found.iter().flat_map(|found| match found {
         Ok(folder) => std::iter::once(folder.path()).chain(folder.other_paths().iter().map(PathBuf::as_path)).collect(),
         Err(error) => vec![&*error.path],
@@ -511,6 +515,11 @@ fn opening_report(traces: &[Arc<Trace>]) -> Report {
         let imported = trace.folder.path().display().to_string();
         let left_out = |message: &String| ReportProblem { place: imported.clone(), message: message.clone() };
         report.unreadable.extend(trace.folder.problems().iter().map(left_out));
+        let assumed = |note: &ImportNote| ReportProblem {
+            place: imported.clone(),
+            message: format!("{imported}: warning[{}]: {}", note.assumption, note.what),
+        };
+        report.assumptions.extend(trace.folder.notes().iter().map(assumed));
         for broken in trace.broken_files.iter() {
             let place = trace.folder.stream(broken.file).path().display().to_string();
             report.unreadable.push(ReportProblem { place, message: broken.error.to_string() });
@@ -528,7 +537,7 @@ fn missing_ends(traces: &[Arc<Trace>], report: &mut Report) -> Vec<Option<Missin
             let Some(end) = end else { continue };
             let file = stream.files.last().map_or(0, |&file| file as usize);
             let place = trace.folder.stream(file).path().display().to_string();
-            let message = format!("{place}: warning[{}]: {}", Assumption::EndsEarly, end.sentence());
+            let message = format!("{place}: warning[{}]: {}", end.assumption(), end.sentence());
             report.assumptions.push(ReportProblem { place, message });
             report.ends_missing += 1;
         }

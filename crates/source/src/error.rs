@@ -24,9 +24,13 @@ pub enum SourceErrorKind {
     NoTrace(FolderContents),
     /// A file that is no stream of a trace.
     #[error(
-        "this file is no trace: it is no tar, gzip, zstd or zip archive and its folder has no file named `metadata`"
+        "this file is no trace: it is no tar, gzip, zstd or zip archive, {}and its folder has no file named `metadata`",
+        .formats.iter().map(|format| format!("no {format}, ")).collect::<String>()
     )]
-    NotInTrace,
+    NotInTrace {
+        /// The formats that importers know.
+        formats: Vec<&'static str>,
+    },
     /// Neither a folder nor a file.
     #[error("expected a folder or a file, found a pipe, socket or device")]
     NoFile,

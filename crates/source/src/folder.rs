@@ -9,10 +9,11 @@ use std::sync::Arc;
 use crate::archive::Archive;
 use crate::error::SourceError;
 use crate::handles::Handles;
-use crate::import::Imported;
+use crate::import::{ImportNote, Imported, ImportedStream};
 use crate::live::LiveState;
-use crate::storage::{Disk, FileIdentity, InArchive, InMemory, Joined, Storage};
-use crate::stream::{ByteSource, MemoryBytes, StreamEntry};
+use crate::made::MadePackets;
+use crate::storage::{Disk, FileIdentity, FromFile, InArchive, Joined, Storage};
+use crate::stream::{ByteSource, StreamEntry};
 
 /// The files of one trace.
 #[derive(Clone, Debug)]
@@ -24,6 +25,7 @@ pub struct TraceFolder {
     below: PathBuf,
     streams: Vec<StreamEntry>,
     problems: Arc<[String]>,
+    notes: Arc<[ImportNote]>,
     storage: Arc<dyn Storage>,
 }
 
@@ -52,8 +54,16 @@ impl TraceFolder {
             below: PathBuf::new(),
             streams,
             problems: Arc::default(),
+            notes: Arc::default(),
             storage: Arc::new(storage),
         })
+    }
+
+    /// The trace in the folder `path`, of which some files are no streams.
+    pub(crate) fn without_files(path: &Path, files: &[&Path], handles: &Arc<Handles>) -> Result<Self, SourceError> {
+        let mut folder = Self::open(path, handles)?;
+        folder.streams.retain(|stream| !files.iter().any(|file| file.file_name() == Some(stream.file_name())));
+        Ok(folder)
     }
 
     /// The trace in the folder `path`, but only one file of it.
@@ -75,22 +85,29 @@ impl TraceFolder {
             below: PathBuf::new(),
             streams,
             problems: Arc::default(),
+            notes: Arc::default(),
             storage: Arc::new(storage),
         }
     }
 
-    /// The trace that an importer made of the file `path`.
-    pub(crate) fn imported(path: &Path, mut trace: Imported) -> Result<Self, SourceError> {
-        let problems = trace.take_problems().into();
-        let (of, metadata) = (trace.name.clone(), trace.metadata.clone());
-        let files = trace.streams_by_name(path)?;
-        let entry =
-            |(name, bytes): (&String, &Vec<u8>)| StreamEntry::new(name.clone(), name.into(), bytes.len() as u64);
+    /// The trace that an importer makes of the file `path`.
+    pub(crate) fn imported(path: &Path, trace: Imported) -> Result<Self, SourceError> {
+        trace.check_names(path)?;
+        let (problems, packets) = (trace.problems.clone().told().into(), Arc::new(MadePackets::new(path, &trace)));
+        let lacking: BTreeSet<String> =
+            trace.streams.iter().filter(|stream| stream.lacks_end).map(|stream| stream.name.clone()).collect();
+        let of = |(number, stream): (usize, ImportedStream)| (stream.name, (number, stream.index));
+        let files: BTreeMap<String, (usize, Vec<u8>)> = trace.streams.into_iter().enumerate().map(of).collect();
+        let entry = |(name, (number, _)): (&String, &(usize, Vec<u8>))| {
+            let mut entry = StreamEntry::new(name.clone(), name.into(), packets.size(*number));
+            entry.lacks_end = lacking.contains(name);
+            entry
+        };
         let streams = files.iter().map(entry).collect();
-        let files = files.into_iter().map(|(name, bytes)| (name, Arc::new(MemoryBytes(bytes)))).collect();
-        let storage = InMemory { path: path.to_owned(), metadata: MemoryBytes(metadata), streams: files };
-        let path = if of.is_empty() { path.to_owned() } else { path.join(of) };
-        Ok(Self { path, others: Vec::new(), below: PathBuf::new(), streams, problems, storage: Arc::new(storage) })
+        let storage = FromFile { path: path.to_owned(), metadata: trace.metadata, streams: files, packets };
+        let path = if trace.name.is_empty() { path.to_owned() } else { path.join(trace.name) };
+        let (others, below, notes) = (Vec::new(), PathBuf::new(), trace.notes.into());
+        Ok(Self { path, others, below, streams, problems, notes, storage: Arc::new(storage) })
     }
 
     /// One trace in several folders: chunks of a session that was rotated, snapshots, files that
@@ -119,6 +136,7 @@ impl TraceFolder {
         paths.retain(|path| *path != first.path);
         paths.dedup();
         let problems = parts().flat_map(|part| part.problems.iter().cloned()).collect();
+        let notes = parts().flat_map(|part| part.notes.iter().cloned()).collect();
         let (described_by, parts) = (&first.storage, parts().map(|part| Arc::clone(&part.storage)).collect());
         let storage = Joined { described_by: Arc::clone(described_by), streams, parts };
         Self {
@@ -127,6 +145,7 @@ impl TraceFolder {
             below: PathBuf::new(),
             streams: entries,
             problems,
+            notes,
             storage: Arc::new(storage),
         }
     }
@@ -166,6 +185,12 @@ impl TraceFolder {
     #[must_use]
     pub fn problems(&self) -> &[String] {
         &self.problems
+    }
+
+    /// What had to be assumed of an imported file.
+    #[must_use]
+    pub fn notes(&self) -> &[ImportNote] {
+        &self.notes
     }
 
     /// The bytes of its metadata.

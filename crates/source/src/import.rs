@@ -1,18 +1,32 @@
-//! Files in formats other than CTF, which become traces in memory.
+//! Files in formats other than CTF, which become traces of packets that are made when they are read.
+//!
+//! ```text
+//! capture.pcapng ──Importer──> Imported   metadata, sizes of packets, parts that cannot be read
+//!                                 │
+//!                  PacketMaker <──┴─ read_at of a stream: the bytes of one packet
+//! ```
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::error::{SourceError, SourceErrorKind};
 use crate::stream::ByteSource;
 
 /// Reads the files of one format.
 pub trait Importer: fmt::Debug + Sync {
-    /// Whether a file is of this format, by its name and its first 512 bytes; a short file has
-    /// fewer. Importers see only files that users name: neither files below a folder that users
-    /// name, nor streams beside a file `metadata`.
-    fn recognizes(&self, name: &Path, head: &[u8]) -> bool;
+    /// The format's name in messages, without an article: `dump of Barrelfish`.
+    fn format(&self) -> &'static str;
+
+    /// Whether a file is of this format, by its first bytes: [`HEAD_BYTES`] of them; a short file
+    /// has fewer. Importers see files that users name, and files in folders that users name.
+    fn recognizes(&self, head: &[u8]) -> bool;
+
+    /// Extensions by which a file of this format is told from the streams of a trace in the same
+    /// folder, without the dot.
+    fn extensions(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// The traces in a file that is recognized; at least one.
     ///
@@ -20,7 +34,40 @@ pub trait Importer: fmt::Debug + Sync {
     ///
     /// The file cannot be read, or breaks the rules of its format
     /// ([`crate::SourceErrorKind::Import`]).
-    fn import(&self, file: &ByteSource) -> Result<Vec<Imported>, SourceError>;
+    fn import(&self, file: &ByteSource, options: &ImportOptions) -> Result<Vec<Imported>, SourceError>;
+}
+
+/// The known formats other than CTF.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Importers {
+    /// The importers of files; the first that recognizes one has it.
+    pub files: &'static [&'static dyn Importer],
+    /// Whether a tracer that writes such metadata leaves other traces in folders below a trace. Of
+    /// other tracers, folders of a trace have no traces below.
+    pub nests: Option<fn(&[u8]) -> bool>,
+}
+
+/// Bytes of a file by which importers recognize it.
+pub const HEAD_BYTES: usize = 64 << 10;
+
+/// Facts about files that these do not hold themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportOptions {
+    /// A file with the names of events, for formats that have numbers alone.
+    pub definitions: Option<PathBuf>,
+    /// Cycles per second, for clocks of a frequency that is not in the file.
+    pub clock_frequency: Option<u64>,
+}
+
+/// Makes the packets of imported streams; several threads ask.
+pub trait PacketMaker: fmt::Debug + Send + Sync {
+    /// The bytes of a packet of a stream, by their numbers in [`Imported::streams`] and
+    /// [`ImportedStream::packets`]; as many as announced there.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is another one now.
+    fn make(&self, stream: usize, packet: usize) -> Result<Vec<u8>, SourceError>;
 }
 
 /// A trace that was made of a file.
@@ -30,40 +77,122 @@ pub struct Imported {
     pub name: String,
     /// Its metadata, in any dialect of CTF.
     pub metadata: Vec<u8>,
-    /// Its streams of packets, each with its name, which is unique and has no `/`.
-    pub streams: Vec<(String, Vec<u8>)>,
-    /// Parts of the file that could not be read and are not in the trace, each with its place in the
-    /// file: `line 7: ...`. The first hundred are reported, and the number of the others.
-    pub problems: Vec<String>,
+    /// Its data streams.
+    pub streams: Vec<ImportedStream>,
+    /// The bytes of their packets.
+    pub maker: Arc<dyn PacketMaker>,
+    /// Parts of the file that could not be read and are not in the trace.
+    pub problems: ImportProblems,
+    /// Assumptions, and facts that are unknown.
+    pub notes: Vec<ImportNote>,
+}
+
+/// A data stream of an imported file.
+#[derive(Clone, Debug, Default)]
+pub struct ImportedStream {
+    /// Its name, which is unique and has no `/`.
+    pub name: String,
+    /// The sizes of its packets in bytes.
+    pub packets: Vec<u64>,
+    /// LTTng's index of them, so that no packet is made for its head alone; may be empty.
+    pub index: Vec<u8>,
+    /// Its last events are missing, as the tracer had no room for them.
+    pub lacks_end: bool,
+}
+
+/// Something assumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportNote {
+    /// The name of the assumption, as documentation has it.
+    pub assumption: &'static str,
+    /// The assumption in a sentence, with its place.
+    pub what: String,
+}
+
+/// Parts of a file that could not be read, each with its place in the file: `line 7: ...`. The first
+/// hundred are kept, and the number of the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportProblems {
+    first: Vec<String>,
+    more: usize,
 }
 
 /// Problems of a file that are reported one by one.
 const PROBLEMS_MAX: usize = 100;
 
-impl Imported {
-    /// The problems to report, taken out.
-    pub(crate) fn take_problems(&mut self) -> Vec<String> {
-        let mut problems = std::mem::take(&mut self.problems);
-        let more = problems.len().saturating_sub(PROBLEMS_MAX);
-        if more > 0 {
-            problems.truncate(PROBLEMS_MAX);
-            problems.push(format!("and {more} more parts that could not be read"));
+impl ImportProblems {
+    /// Adds one.
+    pub fn push(&mut self, what: impl FnOnce() -> String) {
+        if self.first.len() < PROBLEMS_MAX {
+            self.first.push(what());
+        } else {
+            self.more += 1;
         }
-        problems
     }
 
-    /// Its streams by name, or the error in it.
-    pub(crate) fn streams_by_name(self, path: &Path) -> Result<BTreeMap<String, Vec<u8>>, SourceError> {
-        let wrong = |what: String| SourceError::new(path, SourceErrorKind::Import(what));
-        let mut streams = BTreeMap::new();
-        for (name, bytes) in self.streams {
-            if name.is_empty() || name.contains('/') || streams.insert(name.clone(), bytes).is_some() {
-                return Err(wrong(format!("its importer names a stream {name:?}, which is no name of its own")));
-            }
+    /// The problems as they are reported.
+    #[must_use]
+    pub fn told(mut self) -> Vec<String> {
+        match self.more {
+            0 => {}
+            1 => self.first.push("and 1 more part that could not be read".to_owned()),
+            more => self.first.push(format!("and {more} more parts that could not be read")),
+        }
+        self.first
+    }
+}
+
+impl FromIterator<String> for ImportProblems {
+    fn from_iter<I: IntoIterator<Item = String>>(problems: I) -> Self {
+        let mut all = Self::default();
+        problems.into_iter().for_each(|problem| all.push(|| problem));
+        all
+    }
+}
+
+impl Imported {
+    /// A trace without a name that has its streams already, one packet each.
+    #[must_use]
+    pub fn ready(metadata: Vec<u8>, streams: Vec<(String, Vec<u8>)>) -> Self {
+        let (names, packets): (Vec<String>, Vec<Vec<u8>>) = streams.into_iter().unzip();
+        let streams = names.into_iter().zip(&packets).map(|(name, packet)| ImportedStream {
+            name,
+            packets: vec![packet.len() as u64],
+            ..ImportedStream::default()
+        });
+        let (name, streams, maker) = (String::new(), streams.collect(), Arc::new(ReadyPackets(packets)));
+        Self { name, metadata, streams, maker, problems: ImportProblems::default(), notes: Vec::new() }
+    }
+
+    /// The error in its names, if there is one.
+    pub(crate) fn check_names(&self, path: &Path) -> Result<(), SourceError> {
+        let wrong = |what: String| Err(SourceError::new(path, SourceErrorKind::Import(what)));
+        let mut names: Vec<&str> = self.streams.iter().map(|stream| &*stream.name).collect();
+        names.sort_unstable();
+        let is_bad = |(place, name): (usize, &&str)| {
+            name.is_empty() || name.contains('/') || place > 0 && names[place - 1] == *name
+        };
+        if let Some(place) = names.iter().enumerate().position(is_bad) {
+            return wrong(format!("its importer names a stream {:?}, which is no name of its own", names[place]));
         }
         match self.name.contains('/') {
-            true => Err(wrong(format!("its importer names a trace {:?}, which is no name", self.name))),
-            false => Ok(streams),
+            true => wrong(format!("its importer names a trace {:?}, which is no name", self.name)),
+            false => Ok(()),
         }
+    }
+}
+
+/// Packets that are there already.
+struct ReadyPackets(Vec<Vec<u8>>);
+
+impl fmt::Debug for ReadyPackets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} packets", self.0.len())
+    }
+}
+
+impl PacketMaker for ReadyPackets {
+    fn make(&self, stream: usize, _: usize) -> Result<Vec<u8>, SourceError> {
+        Ok(self.0[stream].clone())
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! what the user named ──find──> trace folders ──open──> streams ──read──> buffers
-//!                                └─ Storage: a folder on disk, in an archive, or what an importer made in memory
+//!                                └─ Storage: a folder on disk, in an archive, or packets that an importer makes
 //! ```
 
 mod archive;
@@ -15,14 +15,17 @@ mod folder;
 mod handles;
 mod import;
 mod live;
+mod made;
 mod storage;
 mod stream;
 
 pub use buffer::{Buffer, BufferPool, SLACK};
 pub use error::{FolderContents, SourceError, SourceErrorKind};
-pub use find::{TraceFinder, find};
+pub use find::{ImportedFiles, TraceFinder, find};
 pub use folder::TraceFolder;
-pub use import::{Imported, Importer};
+pub use import::{
+    HEAD_BYTES, ImportNote, ImportOptions, ImportProblems, Imported, ImportedStream, Importer, Importers, PacketMaker,
+};
 pub use live::{LIVE_FILE, LiveState};
 pub use storage::FileIdentity;
 pub use stream::{ByteSource, StreamEntry};

@@ -1,4 +1,4 @@
-//! Where the files of one trace are kept: the boundary behind which folders, archives and memory are alike.
+//! Where the files of one trace are kept: the boundary behind which folders, archives and imported files are alike.
 //!
 //! ```text
 //! Storage   what a trace consists of    bytes of its small files, streams of packets, opened when they are first read
@@ -19,7 +19,8 @@ use crate::archive::{Archive, join};
 use crate::error::SourceError;
 use crate::handles::Handles;
 use crate::live::LiveState;
-use crate::stream::{ByteSource, MemoryBytes, StreamEntry};
+use crate::made::{MadePackets, MadeStream};
+use crate::stream::{ByteSource, StreamEntry};
 
 /// The properties that tell whether a file is still the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,7 +101,7 @@ impl Storage for Disk {
     }
 
     fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, SourceError> {
-        identity(&self.path.join(entry.file_name()))
+        FileIdentity::of(&self.path.join(entry.file_name()))
     }
 
     fn live(&self) -> Option<LiveState> {
@@ -141,37 +142,46 @@ impl Storage for InArchive {
 
     /// That of the archive, with the size of the stream.
     fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, SourceError> {
-        Ok(FileIdentity { size: entry.size, ..identity(self.archive.path())? })
+        Ok(FileIdentity { size: entry.size, ..FileIdentity::of(self.archive.path())? })
     }
 }
 
-/// In memory: the result of importing a file in another format.
+/// Made of a file in another format.
 #[derive(Debug)]
-pub(crate) struct InMemory {
-    /// The file that it was made of.
+pub(crate) struct FromFile {
+    /// The file that it is made of.
     pub(crate) path: PathBuf,
-    pub(crate) metadata: MemoryBytes,
-    pub(crate) streams: BTreeMap<String, Arc<MemoryBytes>>,
+    pub(crate) metadata: Vec<u8>,
+    /// By the names of streams: their numbers among the packets, and LTTng's index of them.
+    pub(crate) streams: BTreeMap<String, (usize, Vec<u8>)>,
+    pub(crate) packets: Arc<MadePackets>,
 }
 
-impl Storage for InMemory {
+impl FromFile {
+    fn of(&self, entry: &StreamEntry) -> &(usize, Vec<u8>) {
+        self.streams.get(&entry.name).expect("the entries are those of these streams")
+    }
+}
+
+impl Storage for FromFile {
     fn metadata(&self) -> Result<Option<Vec<u8>>, SourceError> {
-        Ok(Some(self.metadata.0.clone()))
+        Ok(Some(self.metadata.clone()))
     }
 
-    fn index(&self, _: &StreamEntry) -> Result<Option<Vec<u8>>, SourceError> {
-        Ok(None)
+    fn index(&self, entry: &StreamEntry) -> Result<Option<Vec<u8>>, SourceError> {
+        let (_, index) = self.of(entry);
+        Ok((!index.is_empty()).then(|| index.clone()))
     }
 
     fn stream(&self, entry: &StreamEntry) -> ByteSource {
-        let bytes = Arc::clone(self.streams.get(&entry.name).expect("the entries are those of these streams"));
-        let size = bytes.0.len() as u64;
-        ByteSource::part(self.path.join(&entry.name), bytes, 0, size)
+        let (stream, _) = *self.of(entry);
+        let made = MadeStream { packets: Arc::clone(&self.packets), stream };
+        ByteSource::part(self.path.join(&entry.name), Arc::new(made), 0, self.packets.size(stream))
     }
 
-    /// That of the file that it was made of, with the size of the stream.
+    /// That of the file that it is made of, with the size of the stream.
     fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, SourceError> {
-        Ok(FileIdentity { size: entry.size, ..identity(&self.path)? })
+        Ok(FileIdentity { size: entry.size, ..FileIdentity::of(&self.path)? })
     }
 }
 
@@ -222,12 +232,15 @@ impl Storage for Joined {
     }
 }
 
-fn identity(path: &Path) -> Result<FileIdentity, SourceError> {
-    let facts = fs::metadata(path).map_err(|error| SourceError::new(path, error))?;
-    let modified = facts.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    let (device, inode) = device_and_inode(&facts);
-    let modified_ns = modified.map_or(0, |since| since.as_nanos() as i128);
-    Ok(FileIdentity { device, inode, size: facts.len(), modified_ns })
+impl FileIdentity {
+    /// That of a file.
+    pub(crate) fn of(path: &Path) -> Result<Self, SourceError> {
+        let facts = fs::metadata(path).map_err(|error| SourceError::new(path, error))?;
+        let modified = facts.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let (device, inode) = device_and_inode(&facts);
+        let modified_ns = modified.map_or(0, |since| since.as_nanos() as i128);
+        Ok(Self { device, inode, size: facts.len(), modified_ns })
+    }
 }
 
 #[cfg(unix)]

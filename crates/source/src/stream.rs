@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::error::SourceError;
 use crate::handles::LazyFile;
 
-/// A stream of packets: a file, in an archive or in memory where the trace is.
+/// A stream of packets: a file, an entry of an archive, or made of another file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamEntry {
     /// Its name in the folder, with U+FFFD for bytes that are no text.
@@ -18,11 +18,13 @@ pub struct StreamEntry {
     file_name: OsString,
     /// Its size when the folder was opened.
     pub size: u64,
+    /// Its last events are missing, as an importer says.
+    pub lacks_end: bool,
 }
 
 impl StreamEntry {
     pub(crate) fn new(name: String, file_name: OsString, size: u64) -> Self {
-        Self { name, file_name, size }
+        Self { name, file_name, size, lacks_end: false }
     }
 
     /// Its name as the system has it.
@@ -43,25 +45,7 @@ impl ReadAt for LazyFile {
     }
 }
 
-/// Bytes in memory.
-pub(crate) struct MemoryBytes(pub(crate) Vec<u8>);
-
-impl fmt::Debug for MemoryBytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes", self.0.len())
-    }
-}
-
-impl ReadAt for MemoryBytes {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let rest = usize::try_from(offset).ok().and_then(|offset| self.0.get(offset..)).unwrap_or_default();
-        let count = rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&rest[..count]);
-        Ok(count)
-    }
-}
-
-/// Bytes that can be read at any place: a file, a part of an archive, or memory. Cheap to clone; may be read from several threads.
+/// Bytes that can be read at any place: a file, a part of an archive, or packets made of another file. Cheap to clone; may be read from several threads.
 #[derive(Clone, Debug)]
 pub struct ByteSource {
     path: PathBuf,

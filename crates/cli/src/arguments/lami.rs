@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use kymo_session::TraceOffset;
 
 use super::WantedArguments;
-use crate::quantity::trace_offset;
+use crate::arguments::ReadingArguments;
 
 const HELP: &str = "\
 Examples:
@@ -46,9 +45,8 @@ pub(crate) struct LamiArguments {
     pub(crate) output_progress: bool,
     #[command(flatten)]
     pub(crate) wanted: WantedArguments,
-    /// Set the clocks of one trace, or of all traces below a folder, ahead by a time (negative: back); repeatable
-    #[arg(long, value_name = "PATH=TIME", value_parser = trace_offset)]
-    pub(crate) trace_offset: Vec<TraceOffset>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArguments,
     /// Number of threads; 0: one for each core
     #[arg(long, default_value_t = 0, env = "KYMO_THREADS", hide_env_values = true)]
     pub(crate) threads: usize,

@@ -4,6 +4,7 @@ mod analyses;
 mod groups;
 mod lami;
 mod print;
+mod reading;
 mod record;
 mod registered;
 mod roles;
@@ -18,9 +19,7 @@ use std::path::PathBuf;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use kymo_session::{AnalysisEntry, TraceOffset};
-
-use crate::quantity::trace_offset;
+use kymo_session::AnalysisEntry;
 
 pub(crate) use analyses::{
     AnalysisArguments, FaceArguments, NamedAnalysisArguments, PairsArguments, PeriodsArguments, SpanArguments,
@@ -28,6 +27,7 @@ pub(crate) use analyses::{
 };
 pub(crate) use lami::LamiArguments;
 pub(crate) use print::{Color, FieldChoice, Format, NameChoice, PrintArguments};
+pub(crate) use reading::{ImportArguments, ReadingArguments};
 #[cfg(any(target_os = "linux", feature = "view"))]
 pub(crate) use record::SessionArguments;
 pub(crate) use record::{
@@ -167,14 +167,12 @@ pub(crate) enum Command {
 
 #[derive(Args)]
 pub(crate) struct Common {
-    /// Traces: folders with a `metadata` file, parent folders of these, single stream files, or archives (tar,
-    /// tar.gz, tar.zst, zip) of them
+    /// Traces: folders with a `metadata` file, parent folders of these, single stream files, archives (tar, tar.gz,
+    /// tar.zst, zip) of them, captures of packets (pcapng, pcap), or dumps of Barrelfish
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
-    /// Set the clocks of one trace, or of all traces below a folder, ahead by a time (negative: back); repeatable. The
-    /// longest matching path applies
-    #[arg(long, value_name = "PATH=TIME", value_parser = trace_offset)]
-    pub(crate) trace_offset: Vec<TraceOffset>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArguments,
     /// Number of threads; 0: one for each core
     #[arg(long, default_value_t = 0, env = "KYMO_THREADS", hide_env_values = true)]
     pub(crate) threads: usize,
@@ -195,6 +193,8 @@ pub(crate) struct MetadataArguments {
     /// Count assumptions as errors
     #[arg(long)]
     pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) import: ImportArguments,
 }
 
 /// A language of metadata.
@@ -292,8 +292,8 @@ be written, 2 wrong usage.";
 #[derive(Args)]
 #[command(after_help = INDEX_HELP)]
 pub(crate) struct IndexArguments {
-    /// Traces: folders with a `metadata` file, parent folders of these, single stream files, or archives (tar,
-    /// tar.gz, tar.zst, zip) of them
+    /// Traces: folders with a `metadata` file, parent folders of these, single stream files, archives (tar, tar.gz,
+    /// tar.zst, zip) of them, captures of packets (pcapng, pcap), or dumps of Barrelfish
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// Delete the index
@@ -302,6 +302,8 @@ pub(crate) struct IndexArguments {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) import: ImportArguments,
 }
 
 const CHECK_HELP: &str = "\
@@ -315,8 +317,8 @@ Exit status: 0 everything can be read, 1 a part cannot be read, 2 wrong usage.";
 #[derive(Args)]
 #[command(after_help = CHECK_HELP)]
 pub(crate) struct CheckArguments {
-    /// Traces: folders with a `metadata` file, parent folders of these, single stream files, or archives (tar,
-    /// tar.gz, tar.zst, zip) of them
+    /// Traces: folders with a `metadata` file, parent folders of these, single stream files, archives (tar, tar.gz,
+    /// tar.zst, zip) of them, captures of packets (pcapng, pcap), or dumps of Barrelfish
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// Count assumptions as errors
@@ -325,6 +327,8 @@ pub(crate) struct CheckArguments {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) import: ImportArguments,
 }
 
 #[derive(Args)]
@@ -379,10 +383,8 @@ pub(crate) struct FilterArguments {
     /// Traces whose event classes the expression is checked against; default: check the syntax only
     #[arg(value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
-    /// Set the clocks of one trace, or of all traces below a folder, ahead by a time (negative: back); repeatable. The
-    /// longest matching path applies
-    #[arg(long, value_name = "PATH=TIME", value_parser = trace_offset, requires = "traces")]
-    pub(crate) trace_offset: Vec<TraceOffset>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArguments,
     /// Replace the filters of events of this session; `kymo enable` removes the filter
     #[arg(short, long, value_name = "NAME", conflicts_with_all = ["traces", "explain"])]
     pub(crate) session: Option<String>,

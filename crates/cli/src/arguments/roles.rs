@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::arguments::ImportArguments;
+
 const ROLES_HELP: &str = "\
 Examples:
   kymo roles my-trace
@@ -29,8 +31,8 @@ Exit status: 0 a role is bound, 1 no role is bound, 2 wrong usage, or the mappin
 #[derive(Args)]
 #[command(after_help = ROLES_HELP)]
 pub(crate) struct RolesArguments {
-    /// Traces: folders with a `metadata` file, parent folders of these, single stream files, or archives (tar,
-    /// tar.gz, tar.zst, zip) of them
+    /// Traces: folders with a `metadata` file, parent folders of these, single stream files, archives (tar, tar.gz,
+    /// tar.zst, zip) of them, captures of packets (pcapng, pcap), or dumps of Barrelfish
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// A mapping from events to roles, which takes precedence over the built-in mappings
@@ -45,4 +47,6 @@ pub(crate) struct RolesArguments {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) import: ImportArguments,
 }

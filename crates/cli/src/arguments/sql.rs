@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use kymo_session::{SqlOptions, TraceOffset, analyses};
+use kymo_session::{SqlOptions, analyses};
 
-use crate::quantity::{size, trace_offset};
+use crate::arguments::ReadingArguments;
+use crate::quantity::size;
 use crate::stop::StopReason;
 
 const HELP: &str = "\
@@ -64,10 +65,8 @@ pub(crate) struct SqlArguments {
     /// Do not rely on time order: for clocks that step back
     #[arg(long)]
     pub(crate) unordered: bool,
-    /// Set the clocks of one trace, or of all traces below a folder, ahead by a time (negative: back); repeatable. The
-    /// longest matching path applies
-    #[arg(long, value_name = "PATH=TIME", value_parser = trace_offset)]
-    pub(crate) trace_offset: Vec<TraceOffset>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArguments,
     /// Number of threads; 0: one for each core
     #[arg(long, default_value_t = 0, env = "KYMO_THREADS", hide_env_values = true)]
     pub(crate) threads: usize,

@@ -4,10 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
-use kymo_session::TraceOffset;
 
 use super::SessionArguments;
-use crate::quantity::{some_size, trace_offset};
+use crate::arguments::ReadingArguments;
+use crate::quantity::some_size;
 
 const HELP: &str = "\
 Examples:
@@ -34,14 +34,12 @@ status of `kymo record`.";
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ViewArguments {
-    /// Traces: folders with a `metadata` file, parent folders of these, single stream files, or archives (tar,
-    /// tar.gz, tar.zst, zip) of them; default: choose in the page
+    /// Traces: folders with a `metadata` file, parent folders of these, single stream files, archives (tar, tar.gz,
+    /// tar.zst, zip) of them, captures of packets (pcapng, pcap), or dumps of Barrelfish; default: choose in the page
     #[arg(value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
-    /// Set the clocks of one trace, or of all traces below a folder, ahead by a time (negative: back); repeatable. The
-    /// longest matching path applies
-    #[arg(long, value_name = "PATH=TIME", value_parser = trace_offset)]
-    pub(crate) trace_offset: Vec<TraceOffset>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArguments,
     /// Listen on this address, so that other machines can connect; the token is still required
     #[arg(long, value_name = "ADDRESS[:PORT]")]
     pub(crate) listen: Option<Listen>,

@@ -62,10 +62,10 @@ fn check(arguments: &ViewArguments) -> Result<(), StopReason> {
              that is there"
         )));
     }
-    if !arguments.trace_offset.is_empty() {
-        return Err(StopReason::Usage(
-            "--trace-offset is of traces that are there, and `--record` records a new one".to_owned(),
-        ));
+    if let Some(option) = arguments.reading.given() {
+        return Err(StopReason::Usage(format!(
+            "{option} is of traces that are there, and `--record` records a new one"
+        )));
     }
     Ok(())
 }

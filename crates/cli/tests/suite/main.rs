@@ -18,6 +18,7 @@ mod demo;
 mod details;
 mod filter;
 mod follow;
+mod imported;
 mod index;
 mod info;
 mod lami;

@@ -217,13 +217,12 @@ fn mistakes() {
         folder.path(),
         &["filter", "id == 1", "--trace-offset", "one=1s"],
         &expect![[r#"
-        error: the following required arguments were not provided:
-          <TRACE>...
+            error: --trace-offset is of a trace that is named: kymo filter --trace-offset ... EXPR TRACE
 
-        Usage: kymo filter --trace-offset <PATH=TIME> <EXPR> <TRACE>...
+            Usage: kymo filter [OPTIONS] <EXPR> [TRACE]...
 
-        For more information, try '--help'.
-        exit status 2
-    "#]],
+            For more information, try '--help'.
+            exit status 2
+        "#]],
     );
 }

@@ -168,9 +168,8 @@ fn every_assumption() {
         ("cpu-unknown", switch.replace("u32 value;", "u32 prev_tid; u32 next_tid;").into(), &[0; 16]),
         ("ends-early", METADATA.replace("event", LTTNG).into(), &timed(2)),
     ];
-    let list = include_str!("../../../../docs/assumptions.md");
-    let listed: Vec<&str> = list.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
-    assert_eq!(listed, cases.each_ref().map(|(name, ..)| *name), "docs/assumptions.md");
+    let names = cases.each_ref().map(|(name, ..)| *name);
+    assert_eq!(listed_assumptions()[..names.len()], names, "docs/assumptions.md");
     for (name, metadata, stream) in cases {
         let setup = Setup::new(name, "", stream);
         fs::write(setup.root.join("trace/metadata"), metadata).expect("temporary files may be written");
@@ -181,6 +180,48 @@ fn every_assumption() {
         let command = if name == "cpu-unknown" { "cpu" } else { "print" };
         for (option, gravity, status) in [("--clock-gmt", "warning", 0), ("--strict", "error", 1)] {
             let done = program::kymo().args([command, option, "trace"]).current_dir(&setup.root).output();
+            let done = done.expect("the program is there");
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            assert!(said.contains(&format!("{gravity}[{name}]: ")), "{name} {option}: {said}");
+            assert_eq!(done.status.code(), Some(status), "{name} {option}: {said}");
+            assert!(!done.stdout.is_empty(), "{name} {option}");
+        }
+    }
+}
+
+fn listed_assumptions() -> Vec<&'static str> {
+    let list = include_str!("../../../../docs/assumptions.md");
+    list.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect()
+}
+
+/// The other half of the list: files in other formats.
+#[test]
+fn every_assumption_about_imported_files() {
+    const HEAD: &str = "# Start 1 Duration 0 Stop 2\n# Min_timestamp 1\n# Core 0 LOG DUMP ===\n# Offset 0 0\n";
+    let full: String = (0..2998).map(|time| format!("0 {time} 1\n")).collect();
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    // A section, an interface, a packet without a time.
+    let simple = [
+        words(&[0x0A0D_0D0A, 28, 0x1A2B_3C4D, 1, u32::MAX, u32::MAX, 28]),
+        words(&[1, 20, 1, 0, 20]),
+        words(&[3, 20, 4, 0, 20]),
+    ];
+    let cases = [
+        ("unknown-frequency", format!("{HEAD}0 1 1\n").into_bytes()),
+        ("guessed-definitions", format!("{HEAD}0 1 1\n").into_bytes()),
+        ("other-lines", format!("{HEAD}noise\n0 1 1\n").into_bytes()),
+        ("unordered-events", format!("{HEAD}0 2 1\n0 1 1\n").into_bytes()),
+        ("buffer-full", format!("{HEAD}{full}").into_bytes()),
+        ("no-time", simple.concat()),
+    ];
+    let names = cases.each_ref().map(|(name, _)| *name);
+    let listed = listed_assumptions();
+    assert_eq!(listed[listed.len() - names.len()..], names, "docs/assumptions.md");
+    for (name, file) in cases {
+        let setup = Setup::new(name, "", &[]);
+        fs::write(setup.root.join("file"), file).expect("temporary files may be written");
+        for (option, gravity, status) in [("--clock-gmt", "warning", 0), ("--strict", "error", 1)] {
+            let done = program::kymo().args(["print", option, "file"]).current_dir(&setup.root).output();
             let done = done.expect("the program is there");
             let said = String::from_utf8_lossy(&done.stderr).into_owned();
             assert!(said.contains(&format!("{gravity}[{name}]: ")), "{name} {option}: {said}");

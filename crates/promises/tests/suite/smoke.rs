@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kymo_promises::imports::ImportFolder;
 use kymo_promises::index::IndexedFolder;
 use kymo_promises::random::RandomNumbers;
 use kymo_promises::{bytecode, fields, filtering, filters, metadata, native, packets, programs, starts};
@@ -93,6 +94,28 @@ fn index() {
     smoke(3000, |random| {
         let seed = &seeds[random.below(seeds.len())];
         indexed.hold(&random.damaged(seed));
+    });
+}
+
+#[test]
+fn imports() {
+    let folder = ImportFolder::new();
+    let seeds = ImportFolder::seeds();
+    seeds.iter().for_each(|seed| folder.hold(seed));
+    smoke(1500, |random| {
+        let seed = &seeds[random.below(seeds.len())];
+        folder.hold(&random.damaged(seed));
+    });
+}
+
+#[test]
+fn imported_definitions() {
+    let folder = ImportFolder::new();
+    let seeds = ImportFolder::definition_seeds();
+    seeds.iter().for_each(|seed| folder.hold_definitions(seed));
+    smoke(1500, |random| {
+        let seed = &seeds[random.below(seeds.len())];
+        folder.hold_definitions(&random.damaged(seed));
     });
 }
 

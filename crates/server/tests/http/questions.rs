@@ -162,7 +162,10 @@ fn jobs_are_told_why_they_fail_and_forgotten() {
 fn analyses_say_what_they_answer() {
     let all = serve().get("/api/v1/analyses").json();
     let cpu = &all["analyses"][0];
-    assert_eq!((&cpu["kind"], &cpu["understands"]["by"]), (&json!("cpu"), &json!(["cpu", "thread", "process"])));
+    assert_eq!(
+        (&cpu["kind"], &cpu["understands"]["by"]),
+        (&json!("cpu"), &json!(["cpu", "thread", "process", "application"]))
+    );
     assert_eq!(cpu["tables"][0]["columns"][0]["name"], "cpu");
 }
 

@@ -245,7 +245,7 @@ fn jobs_that_make_no_sense_are_refused_by_name() {
     post(
         json!({"kind": "cpu", "options": {"by": ["colour"]}}),
         &expect![[
-            r#"400 {"error":{"code":"parameter","message":"`cpu` does not tell `colour` apart; it knows cpu, thread, process","parameter":"by"}}"#
+            r#"400 {"error":{"code":"parameter","message":"`cpu` does not tell `colour` apart; it knows cpu, thread, process, application","parameter":"by"}}"#
         ]],
     );
     post(

@@ -25,7 +25,7 @@ use kymo_scan::{
     BatchContent, BatchEvents, CursorItem, DataStream, KnownPackets, Mark, OpenError, PacketRow, Packets, StreamFault,
     StreamFaultKind, Trace, TraceOptions,
 };
-use kymo_source::{SourceErrorKind, TraceFolder};
+use kymo_source::{ImportOptions, SourceErrorKind, TraceFolder};
 
 use self::texts::{TextCheck, WrongText};
 use crate::open::Session;
@@ -66,9 +66,9 @@ pub struct CheckFinding {
 /// # Errors
 ///
 /// It was canceled.
-pub fn check(paths: &[PathBuf], progress: &Progress) -> Result<Vec<CheckFinding>, Cancelled> {
+pub fn check(paths: &[PathBuf], options: &ImportOptions, progress: &Progress) -> Result<Vec<CheckFinding>, Cancelled> {
     let mut findings = CheckFindings::default();
-    let (folders, errors) = discover(paths).split();
+    let (folders, errors) = discover(paths, options).split();
     for error in errors {
         findings.add(of_source(&error.kind), error.path.display().to_string(), error.kind.to_string());
     }
@@ -140,6 +140,29 @@ const ENDS_EARLY: CheckRule = rule(
     Assumption::EndsEarly.name(),
     "copy the file again; of a session that is still recorded, stop it first",
 );
+/// What importers assume, and what is not known of a file in another format.
+const IMPORTED: [CheckRule; 6] = [
+    rule(
+        Gravity::Assumption,
+        Assumption::UnknownFrequency.name(),
+        "say how many cycles a second has: --clock-frequency 2.8GHz",
+    ),
+    rule(Gravity::Assumption, Assumption::GuessedDefinitions.name(), "name the definitions: --definitions FILE"),
+    rule(Gravity::Assumption, Assumption::OtherLines.name(), "see whether the lines belong to the trace"),
+    rule(
+        Gravity::Assumption,
+        Assumption::UnorderedEvents.name(),
+        "the time of an event is read before its place is taken: an interrupt came between these",
+    ),
+    BUFFER_FULL,
+    rule(
+        Gravity::Assumption,
+        Assumption::NoTime.name(),
+        "capture with blocks that have times (Enhanced Packet Blocks)",
+    ),
+];
+const BUFFER_FULL: CheckRule =
+    rule(Gravity::Assumption, Assumption::BufferFull.name(), "record for a shorter time, or with larger buffers");
 const TEXT: CheckRule = rule(
     Gravity::Warning,
     "text-encoding",
@@ -235,13 +258,18 @@ fn check_trace(folder: TraceFolder, findings: &mut CheckFindings, progress: &Pro
 fn check_opened(trace: &Trace, findings: &mut CheckFindings) {
     diagnostics(&trace.metadata, trace.folder.path(), findings);
     findings.add_each(&IMPORT, &trace.folder.path().display().to_string(), trace.folder.problems());
+    for note in trace.folder.notes() {
+        let Some(rule) = IMPORTED.iter().find(|rule| rule.name == note.assumption) else { continue };
+        findings.add_each(rule, &trace.folder.path().display().to_string(), std::slice::from_ref(&note.what));
+    }
     for broken in trace.broken_files.iter() {
         findings.add(&HEAD, file_name(trace, broken.file), broken.error.to_string());
     }
     trace.streams.iter().for_each(|stream| check_packets(trace, stream, findings));
     for (stream, missing) in trace.streams.iter().zip(MissingEnd::of_trace(trace)) {
         if let (Some(missing), Some(file)) = (missing, stream.files.last()) {
-            findings.add(&ENDS_EARLY, file_name(trace, *file as usize), missing.sentence());
+            let rule = if missing.assumption() == Assumption::EndsEarly { &ENDS_EARLY } else { &BUFFER_FULL };
+            findings.add(rule, file_name(trace, *file as usize), missing.sentence());
         }
     }
 }

@@ -38,7 +38,7 @@ fn cut(options: &CutOptions) -> String {
     let session = open(&output);
     let text = text(&session, None, None);
     assert_eq!(cut.events, text.lines().count() as u64);
-    assert_eq!(crate::check(&[output], &Progress::default()), Ok(vec![]));
+    assert_eq!(crate::check(&[output], &crate::ImportOptions::default(), &Progress::default()), Ok(vec![]));
     text
 }
 

@@ -9,20 +9,32 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kymo_scan::{KnownPackets, NothingKnown, Packets, Trace};
-use kymo_source::{FileIdentity, TraceFolder};
+use kymo_source::{FileIdentity, ImportOptions, TraceFolder};
 
 use crate::cache::PacketCache;
 use crate::open::Session;
+use crate::open::discover::Importing;
 
 /// Facts about traces that were open before.
 #[derive(Debug, Default)]
 pub(crate) struct EarlierTraces {
     /// As they were opened last.
     session: Option<Arc<Session>>,
+    importing: Importing,
     files: Mutex<HashMap<(PathBuf, String), (FileIdentity, Packets)>>,
 }
 
 impl EarlierTraces {
+    /// Of none; later ones are imported with these options.
+    pub(crate) fn new(options: &ImportOptions) -> Self {
+        Self { importing: Importing::new(options), ..Self::default() }
+    }
+
+    /// How files in other formats are read.
+    pub(crate) fn importing(&self) -> &Importing {
+        &self.importing
+    }
+
     /// These are the traces as they were opened last.
     pub(crate) fn opened(&mut self, session: &Arc<Session>) {
         let is_there = |path: &PathBuf| session.traces.iter().any(|trace| trace.folder.path() == path);

@@ -2,18 +2,32 @@
 //! where traces are.
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
-use kymo_source::{Importer, LiveState, SourceError, TraceFinder, TraceFolder};
+use kymo_source::{ImportOptions, ImportedFiles, Importers, LiveState, SourceError, TraceFinder, TraceFolder};
 
 use crate::open::logical;
 use crate::open::report::ReportProblem;
 
 /// Formats other than CTF.
 #[cfg(not(test))]
-const IMPORTERS: &[&dyn Importer] = &[];
-/// Tests have one, which shows how the answers treat an imported file.
+const IMPORTERS: Importers = kymo_import::IMPORTERS;
+/// Tests have another one besides, which shows how the answers treat an imported file.
 #[cfg(test)]
-const IMPORTERS: &[&dyn Importer] = &[&tests::Numbers];
+const IMPORTERS: Importers = Importers { files: &[&tests::Numbers], ..kymo_import::IMPORTERS };
+
+/// How files in other formats are read, and those that were.
+#[derive(Debug, Default)]
+pub(crate) struct Importing {
+    options: ImportOptions,
+    known: Mutex<ImportedFiles>,
+}
+
+impl Importing {
+    pub(crate) fn new(options: &ImportOptions) -> Self {
+        Self { options: options.clone(), known: Mutex::default() }
+    }
+}
 
 /// Results.
 #[derive(Debug)]
@@ -25,16 +39,26 @@ pub(crate) struct Discovered {
 }
 
 /// All traces at or below the paths. Folders that are parts of one trace are one trace.
-pub(crate) fn discover<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Discovered {
-    discover_machines(paths, &|_| None)
+pub(crate) fn discover<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>, options: &ImportOptions) -> Discovered {
+    discover_machines(paths, &Importing::new(options), &|_| None)
+}
+
+/// Traces that are recorded, at or below a path: no files in other formats.
+pub(crate) fn discover_recorded(path: &Path) -> Vec<Result<TraceFolder, SourceError>> {
+    match TraceFinder::default().find(path) {
+        Ok(folders) => folders.into_iter().map(Ok).collect(),
+        Err(error) => vec![Err(error)],
+    }
 }
 
 /// The same, where folders that `machine` gives different numbers are of different machines.
 pub(crate) fn discover_machines<P: AsRef<Path>>(
     paths: impl IntoIterator<Item = P>,
+    importing: &Importing,
     machine: &dyn Fn(&Path) -> Option<usize>,
 ) -> Discovered {
-    let mut finder = TraceFinder::with_importers(IMPORTERS);
+    let known = std::mem::take(&mut *importing.known.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut finder = TraceFinder::with_importers(IMPORTERS, importing.options.clone()).remembering(known);
     let mut found = Vec::new();
     for path in paths {
         match finder.find(path.as_ref()) {
@@ -42,12 +66,14 @@ pub(crate) fn discover_machines<P: AsRef<Path>>(
             Err(error) => found.push(Err(error)),
         }
     }
-    Discovered { found: logical::join(found, machine), skipped: finder.into_skipped() }
+    let (skipped, known) = finder.into_parts();
+    *importing.known.lock().unwrap_or_else(PoisonError::into_inner) = known;
+    Discovered { found: logical::join(found, machine), skipped }
 }
 
 /// The traces at or below a path, or a reason why there are none or not all.
-pub(crate) fn discover_all(path: &Path) -> Result<Vec<TraceFolder>, SourceError> {
-    let Discovered { found, skipped } = discover([path]);
+pub(crate) fn discover_all(path: &Path, options: &ImportOptions) -> Result<Vec<TraceFolder>, SourceError> {
+    let Discovered { found, skipped } = discover([path], options);
     let found = found.into_iter().collect::<Result<Vec<_>, _>>()?;
     skipped.into_iter().next_back().map_or(Ok(found), Err)
 }
@@ -80,9 +106,7 @@ pub(crate) fn problem(error: &SourceError) -> ReportProblem {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use kymo_source::{ByteSource, Imported, Importer, SourceError};
+    use kymo_source::{ByteSource, ImportOptions, Imported, Importer, SourceError};
 
     use crate::{OpenOptions, PrintOptions, Progress, Session};
 
@@ -95,11 +119,15 @@ mod tests {
         event { name = number; fields := struct { integer { size = 8; } value; }; };";
 
     impl Importer for Numbers {
-        fn recognizes(&self, name: &Path, head: &[u8]) -> bool {
-            name.extension().is_some_and(|extension| extension == "numbers") && head.starts_with(HEAD)
+        fn format(&self) -> &'static str {
+            "file of numbers"
         }
 
-        fn import(&self, file: &ByteSource) -> Result<Vec<Imported>, SourceError> {
+        fn recognizes(&self, head: &[u8]) -> bool {
+            head.starts_with(HEAD)
+        }
+
+        fn import(&self, file: &ByteSource, _: &ImportOptions) -> Result<Vec<Imported>, SourceError> {
             let text = String::from_utf8_lossy(&std::fs::read(file.path()).expect("it is there")).into_owned();
             let (mut bytes, mut problems) = (Vec::new(), Vec::new());
             for (number, line) in text.lines().enumerate().skip(1) {
@@ -108,8 +136,8 @@ mod tests {
                     Err(error) => problems.push(format!("line {}: `{line}`: {error}", number + 1)),
                 }
             }
-            let (name, metadata) = (String::new(), METADATA.as_bytes().to_vec());
-            Ok(vec![Imported { name, metadata, streams: vec![("all".to_owned(), bytes)], problems }])
+            let ready = Imported::ready(METADATA.as_bytes().to_vec(), vec![("all".to_owned(), bytes)]);
+            Ok(vec![Imported { problems: problems.into_iter().collect(), ..ready }])
         }
     }
 
@@ -130,7 +158,7 @@ mod tests {
         let bad =
             ["line 3: `seven`: invalid digit found in string", "line 5: `300`: number too large to fit in target type"];
         assert_eq!(told, bad);
-        let findings = crate::check(&[path], &Progress::default()).expect("it goes on");
+        let findings = crate::check(&[path], &ImportOptions::default(), &Progress::default()).expect("it goes on");
         let listed: Vec<_> =
             findings.iter().filter(|finding| finding.rule == "import").map(|found| &*found.message).collect();
         assert_eq!(listed, bad);

@@ -12,6 +12,7 @@
 //! be the last one of an idle CPU (switch timer), or of a snapshot. Programs that write a part of a trace, such as `kymo
 //! cut`, keep the tracer's name, but their packets have any length, while those of LTTng fill whole pages of memory.
 
+use kymo_format::Assumption;
 use kymo_format::model::EnvironmentValue;
 use kymo_scan::{DataStream, PacketRow, Trace};
 
@@ -26,11 +27,25 @@ pub(crate) struct MissingEnd {
     pub(crate) after_ns: i64,
     /// When the last packet of the trace ends.
     pub(crate) until_ns: i64,
+    cause: EndCause,
+}
+
+/// Why an end is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EndCause {
+    /// The file was cut, or is still written.
+    Cut,
+    /// The tracer's memory was full, as an importer says.
+    Full,
 }
 
 impl MissingEnd {
     /// For each data stream of a trace.
     pub(crate) fn of_trace(trace: &Trace) -> Vec<Option<Self>> {
+        let full = Self::as_imported(trace);
+        if full.iter().any(Option::is_some) {
+            return full;
+        }
         let name = trace.class.environment("tracer_name");
         let writes_together = matches!(name, Some(EnvironmentValue::Text(name)) if name.starts_with("lttng"));
         let ends: Vec<Option<i64>> =
@@ -38,13 +53,38 @@ impl MissingEnd {
         let Some(until_ns) = ends.iter().copied().flatten().max() else { return vec![None; ends.len()] };
         let missing = |(stream, end): (&DataStream, Option<i64>)| {
             let after_ns = end.filter(|end| until_ns.saturating_sub(*end) >= APART_NS)?;
-            is_full(trace, stream).then_some(Self { after_ns, until_ns })
+            is_full(trace, stream).then_some(Self { after_ns, until_ns, cause: EndCause::Cut })
         };
         trace.streams.iter().zip(ends).map(missing).collect()
     }
 
+    /// Those that an importer knows of.
+    fn as_imported(trace: &Trace) -> Vec<Option<Self>> {
+        let end = |stream: &DataStream| Some(stream.clock?.nanos_saturating(stream.packets.last()?.end_cycles?));
+        let until_ns = trace.streams.iter().filter_map(end).max();
+        let lacks_end = |stream: &DataStream| {
+            stream.files.last().is_some_and(|&file| trace.folder.streams()[file as usize].lacks_end)
+        };
+        let missing = |stream: &DataStream| {
+            let after_ns = end(stream).filter(|_| lacks_end(stream))?;
+            Some(Self { after_ns, until_ns: until_ns?, cause: EndCause::Full })
+        };
+        trace.streams.iter().map(missing).collect()
+    }
+
+    /// The assumption that it is.
+    pub(crate) fn assumption(self) -> Assumption {
+        match self.cause {
+            EndCause::Cut => Assumption::EndsEarly,
+            EndCause::Full => Assumption::BufferFull,
+        }
+    }
+
     /// The fact in a sentence without a full stop.
     pub(crate) fn sentence(self) -> String {
+        if self.cause == EndCause::Full {
+            return "the tracer's memory was full, so that later events are missing; it does not count them".to_owned();
+        }
         let ms = self.after_ns.abs_diff(self.until_ns) / 1_000_000;
         let (whole, ms) = (ms / 1000, ms % 1000);
         format!(

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use kymo_decode::Compile;
 use kymo_scan::{KnownPackets, Packets, Trace, TraceOptions};
-use kymo_source::TraceFolder;
+use kymo_source::{ImportOptions, TraceFolder};
 
 use crate::cache::{BYTES_MAX, PACKETS_MIN, PacketCache, Stale};
 use crate::open::OpenFailure;
@@ -93,8 +93,8 @@ impl IndexResults {
 
 /// Makes or refreshes the indexes of every trace at or below the paths; `cache` is where they are kept.
 #[must_use]
-pub fn index(paths: &[PathBuf], cache: &Path, progress: &Progress) -> IndexResults {
-    let (folders, unreadable) = folders(paths);
+pub fn index(paths: &[PathBuf], cache: &Path, options: &ImportOptions, progress: &Progress) -> IndexResults {
+    let (folders, unreadable) = folders(paths, options);
     let bytes = |folder: &TraceFolder| folder.streams().iter().map(|stream| stream.size).sum::<u64>();
     progress.expect(folders.iter().map(bytes).sum());
     let cache = PacketCache::new(cache.to_owned());
@@ -116,8 +116,8 @@ fn miss(stream: &mut IndexedStream) {
 
 /// Deletes the indexes of every trace at or below the paths.
 #[must_use]
-pub fn remove_index(paths: &[PathBuf], cache: &Path) -> IndexResults {
-    let (folders, unreadable) = folders(paths);
+pub fn remove_index(paths: &[PathBuf], cache: &Path, options: &ImportOptions) -> IndexResults {
+    let (folders, unreadable) = folders(paths, options);
     let cache = PacketCache::new(cache.to_owned());
     let remove = |folder: TraceFolder| {
         let began = Instant::now();
@@ -135,8 +135,8 @@ pub fn remove_index(paths: &[PathBuf], cache: &Path) -> IndexResults {
     IndexResults { traces: folders.into_iter().map(remove).collect(), unreadable }
 }
 
-fn folders(paths: &[PathBuf]) -> (Vec<TraceFolder>, Vec<ReportProblem>) {
-    let (folders, errors) = discover(paths).split();
+fn folders(paths: &[PathBuf], options: &ImportOptions) -> (Vec<TraceFolder>, Vec<ReportProblem>) {
+    let (folders, errors) = discover(paths, options).split();
     (folders, errors.iter().map(discover::problem).collect())
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use kymo_format::Severity;
+use kymo_source::ImportOptions;
 
 use crate::open::OpenFailure;
 use crate::open::discover::discover_all;
@@ -38,9 +39,9 @@ pub struct MetadataText {
 /// # Errors
 ///
 /// No trace is there, or a metadata file cannot be read.
-pub fn metadata(path: &Path, form: MetadataForm) -> Result<Vec<MetadataText>, OpenFailure> {
+pub fn metadata(path: &Path, form: MetadataForm, options: &ImportOptions) -> Result<Vec<MetadataText>, OpenFailure> {
     let mut texts = Vec::new();
-    for folder in discover_all(path)? {
+    for folder in discover_all(path, options)? {
         let metadata = kymo_format::parse(&folder.metadata()?);
         let place = folder.path().join("metadata").display().to_string();
         let render = |found: &kymo_format::Diagnostic| ReportProblem {

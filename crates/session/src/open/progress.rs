@@ -196,7 +196,7 @@ mod tests {
             assert_eq!(after(print), all, "{format:?}");
         }
         assert_eq!(after(|session, progress| drop(session.count(&CountOptions::default(), progress))).1, all.1);
-        assert_eq!(after(|_, progress| drop(crate::check(&[demo()], progress))), all);
+        assert_eq!(after(|_, progress| drop(crate::check(&[demo()], &crate::ImportOptions::default(), progress))), all);
         let cut = |session: &Session, progress: &Progress| {
             let folder = tempfile::tempdir().unwrap();
             session.cut(&CutOptions::default(), &folder.path().join("part"), progress).unwrap();

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use kymo_session::messages::MessagesQuestion;
 use kymo_session::{
     AnalyseFailure, AnalysisKind, AnalysisOptions, Cancelled, CountOptions, CutOptions, CutProblem, Definitions,
-    EventsFailure, EventsQuestion, ExportFailure, ExportOptions, FileFormat, Filter, OpenOptions, OwnStates,
-    PairsQuestion, PeriodsQuestion, PrintFormat, PrintOptions, Progress, Selection, Session, ShareFailure, Shares,
-    Wishes, check, find_analysis,
+    EventsFailure, EventsQuestion, ExportFailure, ExportOptions, FileFormat, Filter, ImportOptions, OpenOptions,
+    OwnStates, PairsQuestion, PeriodsQuestion, PrintFormat, PrintOptions, Progress, Selection, Session, ShareFailure,
+    Shares, Wishes, check, find_analysis,
 };
 
 use crate::alone;
@@ -182,7 +182,10 @@ fn counting<'a>(session: &'a Session, copies: &'a Copies) -> Vec<(String, Job<'a
         ("sizes".to_owned(), count(Selection::default(), true)),
         ("count of nothing".to_owned(), count(never(), false)),
         ("info".to_owned(), Box::new(|progress| session.info_exact(progress).map(drop))),
-        ("check".to_owned(), Box::new(|progress| check(&copies.paths(), progress).map(drop))),
+        (
+            "check".to_owned(),
+            Box::new(|progress| check(&copies.paths(), &ImportOptions::default(), progress).map(drop)),
+        ),
         ("state".to_owned(), Box::new(move |progress| analysed(session.state_at(at, Some(&own), &all, progress)))),
     ]
 }

@@ -23,9 +23,6 @@ use crate::stream::ByteSource;
 /// Entries of one archive.
 pub(crate) const ENTRIES_MAX: usize = 1 << 20;
 
-/// Bytes that tell a file's format.
-pub(crate) const MAGIC_BYTES: usize = 512;
-
 /// The packing of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packing {

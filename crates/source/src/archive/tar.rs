@@ -26,7 +26,7 @@ struct EntryOverrides {
 
 /// Whether the bytes are a header: its checksum must be right.
 pub(super) fn is_header(block: &[u8]) -> bool {
-    let Ok(block) = <&[u8; BLOCK]>::try_from(block) else {
+    let Some((block, _)) = block.split_first_chunk::<BLOCK>() else {
         return false;
     };
     let sum = |bytes: &[u8]| bytes.iter().map(|&byte| u32::from(byte)).sum::<u32>();

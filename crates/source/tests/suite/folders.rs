@@ -58,7 +58,7 @@ fn a_file_means_its_one_stream() {
     assert_eq!(show(root.path(), "t/metadata"), "ROOT/t [a:1 b:2]\n");
     assert_eq!(
         show(root.path(), "lonely"),
-        "ROOT/lonely: this file is no trace: it is no tar, gzip, zstd or zip archive and its folder has no file named `metadata`\n"
+        "ROOT/lonely: this file is no trace: it is no tar, gzip, zstd or zip archive, and its folder has no file named `metadata`\n"
     );
 }
 

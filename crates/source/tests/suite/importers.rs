@@ -3,18 +3,29 @@
 use std::fs;
 use std::path::Path;
 
-use kymo_source::{ByteSource, Imported, Importer, SourceError, SourceErrorKind, TraceFinder};
+use kymo_source::{
+    ByteSource, ImportNote, ImportOptions, Imported, Importer, Importers, SourceError, SourceErrorKind, TraceFinder,
+    TraceFolder,
+};
 
 /// Files that begin with `lines`: each further line is a stream, the first one the metadata.
 #[derive(Debug)]
 struct Lines;
 
 impl Importer for Lines {
-    fn recognizes(&self, _: &Path, head: &[u8]) -> bool {
+    fn format(&self) -> &'static str {
+        "file of lines"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["lines"]
+    }
+
+    fn recognizes(&self, head: &[u8]) -> bool {
         head.starts_with(b"lines\n")
     }
 
-    fn import(&self, file: &ByteSource) -> Result<Vec<Imported>, SourceError> {
+    fn import(&self, file: &ByteSource, options: &ImportOptions) -> Result<Vec<Imported>, SourceError> {
         let mut bytes = [0; 512];
         let size = file.read_at(0, &mut bytes)?;
         let text = String::from_utf8_lossy(&bytes[..size]).into_owned();
@@ -30,12 +41,15 @@ impl Importer for Lines {
         // Lines that begin alike have one name.
         let stream = |line: &str| (line.chars().rev().take(3).collect(), line.as_bytes().to_vec());
         let problems = text.match_indices('?').map(|(at, _)| format!("byte {at}")).collect();
-        Ok(vec![Imported { name: String::new(), metadata, streams: lines.map(stream).collect(), problems }])
+        let what = format!("{:?}", options.clock_frequency);
+        let notes = vec![ImportNote { assumption: "frequency", what }];
+        Ok(vec![Imported { problems, notes, ..Imported::ready(metadata, lines.map(stream).collect()) }])
     }
 }
 
 fn finder() -> TraceFinder {
-    TraceFinder::with_importers(&[&Lines])
+    let importers = Importers { files: &[&Lines], nests: Some(|metadata| metadata == b"nests") };
+    TraceFinder::with_importers(importers, ImportOptions { clock_frequency: Some(7), ..ImportOptions::default() })
 }
 
 #[test]
@@ -65,13 +79,15 @@ fn what_nobody_recognizes_or_is_broken_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.lines");
     fs::write(&path, "other\n").unwrap();
-    assert!(matches!(finder().find(&path).unwrap_err().kind, SourceErrorKind::NotInTrace));
+    assert!(matches!(finder().find(&path).unwrap_err().kind, SourceErrorKind::NotInTrace { .. }));
+    let error = finder().find(&path).unwrap_err().to_string();
+    assert!(error.contains("zip archive, no file of lines, and its folder has no file"), "{error}");
     fs::write(&path, "lines\n").unwrap();
     assert_eq!(finder().find(&path).unwrap_err().to_string(), format!("{}: line 2 is missing", path.display()));
     // Without an importer, the file is not recognized.
-    assert!(matches!(TraceFinder::default().find(&path).unwrap_err().kind, SourceErrorKind::NotInTrace));
+    assert!(matches!(TraceFinder::default().find(&path).unwrap_err().kind, SourceErrorKind::NotInTrace { .. }));
     for (text, wrong) in [
-        ("lines\nnone\n", "there is no trace in it"),
+        ("lines\nnone\n", "this is a file of lines, and there is no trace in it"),
         ("lines\nm\nabc\nabc\n", "its importer names a stream \"cba\", which is no name of its own"),
         ("lines\nm\na/b\n", "its importer names a stream \"b/a\", which is no name of its own"),
     ] {
@@ -81,7 +97,36 @@ fn what_nobody_recognizes_or_is_broken_is_told() {
     fs::write(&path, "lines\nm\nabc\n").unwrap();
     // In a folder with metadata, any bytes may begin a stream.
     fs::write(folder.path().join("metadata"), "").unwrap();
-    assert_eq!(finder().find(&path).unwrap()[0].streams().len(), 1);
+    let stream = folder.path().join("stream");
+    fs::rename(&path, &stream).unwrap();
+    assert_eq!(finder().find(&stream).unwrap()[0].path(), folder.path());
+}
+
+/// Those in folders are found with the traces there, and are no streams of them.
+#[test]
+fn files_in_folders_are_imported() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("a");
+    let below = trace.join("below");
+    fs::create_dir_all(&below).unwrap();
+    fs::write(trace.join("metadata"), "nests").unwrap();
+    for path in [trace.join("x.lines"), trace.join("stream"), below.join("any.name")] {
+        fs::write(path, "lines\nthe metadata\nfirst\n").unwrap();
+    }
+    fs::write(below.join("broken.lines"), "lines\n").unwrap();
+    fs::write(below.join("other.lines"), "none\n").unwrap();
+    let mut first = finder();
+    let found = first.find(folder.path()).unwrap();
+    let paths: Vec<&Path> = found.iter().map(TraceFolder::below).collect();
+    assert_eq!(paths, [Path::new("a"), Path::new("a/x.lines"), Path::new("a/below/any.name")]);
+    let names: Vec<&str> = found[0].streams().iter().map(|stream| &*stream.name).collect();
+    assert_eq!(names, ["stream"]);
+    assert_eq!(found[1].notes(), [ImportNote { assumption: "frequency", what: "Some(7)".to_owned() }]);
+    let [skipped] = first.skipped() else { panic!("one is broken") };
+    assert_eq!(skipped.path, below.join("broken.lines"));
+    // Other traces have none below.
+    fs::write(trace.join("metadata"), "").unwrap();
+    assert_eq!(finder().find(folder.path()).unwrap().len(), 2);
 }
 
 /// A file of nothing but faults is described by the first of them.

@@ -305,7 +305,7 @@ def _session(paths, offsets):
     if len(set(offsets.values())) == 1:
         shift_ns, offsets = next(iter(offsets.values())), {}
     try:
-        return _kymograph.Session(paths, threads, shift_ns, list(offsets.items()), _kymograph.cache_folder())
+        return _kymograph.Session(paths, threads, shift_ns, list(offsets.items()), (None, None), _kymograph.cache_folder())
     except KymographError as error:
         raise _Error(f"cannot add component to graph: {error}") from error
 

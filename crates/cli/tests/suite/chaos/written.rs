@@ -74,7 +74,9 @@ impl Written {
             assert_eq!(printed.report.packets_lost, 0, "{}", trace.display());
             this.lost += printed.report.events_discarded;
             this.traces += 1;
-            let mut findings = kymo_session::check(std::slice::from_ref(&trace), &progress).expect("it goes on");
+            let mut findings =
+                kymo_session::check(std::slice::from_ref(&trace), &kymo_session::ImportOptions::default(), &progress)
+                    .expect("it goes on");
             findings.retain(|finding| finding.rule != "events-discarded");
             assert!(findings.is_empty(), "{findings:?}");
             counted_by_babeltrace(&trace, this.lines - before);

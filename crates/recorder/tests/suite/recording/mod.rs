@@ -225,7 +225,9 @@ pub fn read(path: &Path) -> (Vec<String>, Report) {
 
 /// This project's checks find nothing wrong in a trace, indexes that are not what packets say among it; what was lost is told.
 pub fn check(path: &Path) {
-    let mut findings = kymo_session::check(&[path.to_owned()], &Progress::default()).expect("nobody cancels it");
+    let mut findings =
+        kymo_session::check(&[path.to_owned()], &kymo_session::ImportOptions::default(), &Progress::default())
+            .expect("nobody cancels it");
     // Programs write any bytes as text.
     findings.retain(|finding| !["events-discarded", "packets-lost", "text-encoding"].contains(&finding.rule));
     assert!(findings.is_empty(), "{findings:?}");

@@ -163,7 +163,7 @@ fn first_value(trace: &Trace, bindings: &Bindings, kind: usize, place: usize, ro
 
 /// Adds the end that a stream lacks, as far as it is within the requested time.
 fn add_missing_end(lane: &mut LaneFacts, missing: Option<&Option<MissingEnd>>, whole: &Slice) {
-    let Some(Some(MissingEnd { after_ns, until_ns })) = missing else { return };
+    let Some(Some(MissingEnd { after_ns, until_ns, .. })) = missing else { return };
     if whole.end.is_none_or(|end| *after_ns < end) && whole.begin <= *until_ns {
         // The CPU goes on, unseen: otherwise its times would end with its last packet, without doubt.
         let (first, last) = lane.span_ns.unwrap_or((*after_ns, *until_ns));

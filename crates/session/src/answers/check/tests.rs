@@ -29,18 +29,20 @@ fn rules(file: &str, damage: impl FnOnce(&mut Vec<u8>)) -> Vec<(&'static str, Gr
     let mut bytes = fs::read(&path).unwrap();
     damage(&mut bytes);
     fs::write(&path, bytes).unwrap();
-    let found = check(&[folder.path().to_owned()], &Progress::default()).expect("nobody cancels it");
+    let found = check(&[folder.path().to_owned()], &crate::ImportOptions::default(), &Progress::default())
+        .expect("nobody cancels it");
     found.iter().map(|found| (found.rule, found.gravity)).collect()
 }
 
 #[test]
 fn the_demo_is_sound() {
-    assert_eq!(check(&[demo()], &Progress::default()), Ok(vec![]));
+    assert_eq!(check(&[demo()], &crate::ImportOptions::default(), &Progress::default()), Ok(vec![]));
 }
 
 #[test]
 fn a_missing_path_is_an_error() {
-    let found = check(&[demo().join("absent")], &Progress::default()).expect("nobody cancels it");
+    let found = check(&[demo().join("absent")], &crate::ImportOptions::default(), &Progress::default())
+        .expect("nobody cancels it");
     assert_eq!((found[0].rule, found[0].gravity), ("unreadable-file", Gravity::Error));
 }
 
@@ -93,7 +95,8 @@ fn a_text_that_is_not_valid_in_its_encoding_is_told() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("metadata"), &metadata).unwrap();
         fs::write(folder.path().join("stream"), stream).unwrap();
-        let found = check(&[folder.path().to_owned()], &Progress::default()).expect("nobody cancels it");
+        let found = check(&[folder.path().to_owned()], &crate::ImportOptions::default(), &Progress::default())
+            .expect("nobody cancels it");
         let tell = |found: &crate::CheckFinding| (found.rule, found.message.clone(), found.times);
         found.iter().map(tell).collect::<Vec<_>>()
     };

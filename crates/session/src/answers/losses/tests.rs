@@ -34,7 +34,7 @@ fn lost(session: &Session) -> (u64, bool, u64) {
 }
 
 fn messages(path: &Path) -> Vec<String> {
-    let found = check(&[path.to_owned()], &Progress::default()).unwrap();
+    let found = check(&[path.to_owned()], &crate::ImportOptions::default(), &Progress::default()).unwrap();
     found.into_iter().map(|found| format!("{}: {}", found.rule, found.message)).collect()
 }
 

@@ -76,7 +76,7 @@ fn snapshots_that_overlap_have_each_event_once() {
     let expected = ["first: { n = 100 }", "first: { n = 200 }", "first: { n = 250 }", "first: { n = 300 }"];
     assert_eq!(printed(&session), (expected.map(str::to_owned).to_vec(), Report::default()));
     assert_eq!((session.traces.len(), session.traces[0].streams.len()), (1, 1));
-    assert_eq!(check(&[root.path().to_owned()], &Progress::default()), Ok(vec![]));
+    assert_eq!(check(&[root.path().to_owned()], &crate::ImportOptions::default(), &Progress::default()), Ok(vec![]));
     // Each by itself is a trace as before; named one by one, also by their files, or twice, they are one.
     let path = |name: &str| root.path().join(name);
     assert_eq!(printed(&open(&[path("s2")])).0, &expected[1..]);
@@ -100,8 +100,11 @@ fn losses_between_chunks_are_told() {
     let (before, row) = (stream.packets.get(0), stream.packets.get(1));
     let loss = stream.counters.lost_packets(Some(&before), &row).unwrap();
     assert_eq!((loss.begin_cycles, loss.end_cycles), (Some(199), Some(500)));
-    let rules: Vec<_> =
-        check(&[root.path().to_owned()], &Progress::default()).unwrap().into_iter().map(|it| it.rule).collect();
+    let rules: Vec<_> = check(&[root.path().to_owned()], &crate::ImportOptions::default(), &Progress::default())
+        .unwrap()
+        .into_iter()
+        .map(|it| it.rule)
+        .collect();
     assert_eq!(rules, ["packets-lost", "events-discarded"]);
 }
 

@@ -1,0 +1,383 @@
+//! The first reading of a dump: where the events of each core are, and which programs cores can run.
+//!
+//! ```text
+//! file    # Start │ # Core 0 │ events │ # Core 1 │ events │ # Start │ # Core 0 │ events …
+//!                              └──┬──┘                                └──┬──┘
+//! core 0                       chunks, each a packet                   chunks
+//! ```
+//!
+//! A chunk says how many bytes its packet has, so that it is made when it is read.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use kymo_source::{ByteSource, ImportProblems, SourceError};
+
+use super::classes::{DumpArgument, DumpClasses, RECEIVE, SEND};
+use super::line::{DumpLine, DumpRecord, event_at, length_before};
+use super::lines::{LineReader, WholeLines};
+use crate::chunks::{ChunkFacts, ImportChunks};
+
+/// Cycles by which a core's clock may step back between two dumps: interrupts come between reading the clock and
+/// taking a place. A clock that steps back further was started anew.
+const STEP_MAX: u64 = 1 << 20;
+
+/// The content of a file.
+#[derive(Debug, Default)]
+pub(super) struct DumpIndex {
+    /// Between two of them, the machine was started anew.
+    pub(super) boots: Vec<Boot>,
+    /// For each section of a core, the programs that it can run: by the last 32 bits of their DCB.
+    pub(super) tables: Vec<HashMap<u32, DumpApplication>>,
+    pub(super) problems: ImportProblems,
+    /// Lines that are no part of a dump, and where the first one is.
+    pub(super) other_lines: u64,
+    pub(super) first_other_line: u64,
+    /// Whether it has lines that are written since 2013.
+    pub(super) is_current: bool,
+    pub(super) is_simulated: bool,
+}
+
+/// The dumps between two starts of a machine.
+#[derive(Debug, Default)]
+pub(super) struct Boot {
+    pub(super) dumps: Vec<DumpHead>,
+    pub(super) cores: BTreeMap<u32, CoreIndex>,
+    /// Whether messages are numbered: the last 16 bits of a record.
+    pub(super) has_sequences: bool,
+}
+
+/// The first line of a dump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DumpHead {
+    pub(super) start: u64,
+    pub(super) duration: u64,
+    pub(super) stop: u64,
+}
+
+/// The events of a core.
+#[derive(Debug, Default)]
+pub(super) struct CoreIndex {
+    pub(super) chunks: ImportChunks<DumpFacts>,
+    /// DCBs that it switches to, whether or not a table has them.
+    pub(super) dcbs: BTreeSet<u32>,
+    pub(super) offsets: BTreeSet<i64>,
+    /// Whether its last section has as many events as fit into the core's memory, and how many before it do.
+    pub(super) is_full: bool,
+    pub(super) full_before: u64,
+    running: RunningDispatcher,
+}
+
+/// A program that a core can run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct DumpApplication {
+    pub(super) dcb: u64,
+    pub(super) name: Vec<u8>,
+}
+
+/// The dispatcher that a core runs, since when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct RunningDispatcher {
+    pub(super) dcb: Option<u32>,
+    since: u64,
+}
+
+/// Facts that reading events of a core needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DumpFacts {
+    /// The dispatcher that the core runs before them.
+    pub(super) running: Option<u32>,
+    /// Added to times.
+    pub(super) shift: i64,
+    /// Of [`DumpIndex::tables`].
+    pub(super) table: usize,
+}
+
+impl ChunkFacts for DumpFacts {
+    fn go_on(&self, later: &Self) -> bool {
+        (self.shift, self.table) == (later.shift, later.table)
+    }
+}
+
+impl RunningDispatcher {
+    /// At a switch. Of two at the same time, the later one in the file counts.
+    pub(super) fn switch(&mut self, time: u64, dcb: u32) {
+        if time >= self.since {
+            *self = Self { dcb: Some(dcb), since: time };
+        }
+    }
+}
+
+/// A time of an event, on the clock of the whole file.
+#[inline]
+pub(super) fn shifted(time: u64, shift: i64) -> u64 {
+    time.saturating_add_signed(shift)
+}
+
+/// Reads a whole file.
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub(super) fn read(file: &ByteSource, classes: &DumpClasses) -> Result<DumpIndex, SourceError> {
+    let mut reading = DumpReading::new(classes);
+    let mut lines = LineReader::new(file, 0..u64::MAX);
+    while let Some(WholeLines { bytes, at, skipped }) = lines.next()? {
+        reading.skip(skipped);
+        let mut place = 0;
+        while place < bytes.len() {
+            reading.line += 1;
+            let rest = &bytes[place..];
+            if let Some((event, length)) = event_at(rest) {
+                reading.event(event, at + place as u64, length);
+                place += length;
+                continue;
+            }
+            let length = memchr::memchr(b'\n', rest);
+            let line = &rest[..length.unwrap_or(rest.len())];
+            reading.line(line, at + place as u64, length.is_some());
+            place += line.len() + 1;
+        }
+    }
+    Ok(reading.end(lines.end()))
+}
+
+/// The state of the first reading.
+struct DumpReading<'c> {
+    classes: &'c DumpClasses,
+    index: DumpIndex,
+    line: u64,
+    /// The dump that lines are of; `None`: no line said so.
+    dump: Option<DumpHead>,
+    /// Whether the dump is one of the boot's.
+    is_counted: bool,
+    /// The cores of the dump. A simulator writes events of several cores in turn.
+    sections: Vec<(u32, CoreSection)>,
+    /// Where the last one that was asked for is among them.
+    last: usize,
+    /// Bytes of the file, behind which a dump ends that a network announced, and the line where it begins.
+    promised: Option<(u64, u64)>,
+}
+
+/// The events of a core in a dump.
+#[derive(Clone, Copy, Debug)]
+struct CoreSection {
+    offset: i64,
+    table: usize,
+    events: u64,
+    applications: u64,
+    /// Whether a line `# Core` began it.
+    has_head: bool,
+}
+
+impl<'c> DumpReading<'c> {
+    fn new(classes: &'c DumpClasses) -> Self {
+        Self {
+            classes,
+            index: DumpIndex::default(),
+            line: 0,
+            dump: None,
+            is_counted: false,
+            sections: Vec::new(),
+            last: 0,
+            promised: None,
+        }
+    }
+
+    fn problem(&mut self, what: impl FnOnce() -> String) {
+        let line = self.line;
+        self.index.problems.push(|| format!("line {line}: {}", what()));
+    }
+
+    fn line(&mut self, line: &[u8], at: u64, is_whole: bool) {
+        match DumpLine::of(line) {
+            DumpLine::Event(_) if !is_whole => {
+                self.problem(|| "the file ends in this event, which may be cut and is left out".to_owned());
+            }
+            DumpLine::Event(event) => self.event(event, at, line.len() + 1),
+            DumpLine::Start { start, duration, stop, before } => {
+                self.start(DumpHead { start, duration, stop }, before, at);
+            }
+            DumpLine::MinTimestamp => self.index.is_current = true,
+            DumpLine::Core(core) => {
+                // Cores ascend in a dump, so that another dump begins without a line for it.
+                if self.sections.iter().any(|(known, _)| *known == core) {
+                    self.begin_dump(None);
+                }
+                self.section(core).has_head = true;
+            }
+            DumpLine::Offset { core, cycles } => {
+                self.index.is_current = true;
+                self.section(core).offset = cycles;
+            }
+            DumpLine::DumpApplication { core, dcb, name } => {
+                let section = self.section(core);
+                section.applications += 1;
+                let (table, application) = (section.table, DumpApplication { dcb, name: name.to_owned() });
+                self.index.tables[table].insert(dcb as u32, application);
+            }
+            DumpLine::Simulated => self.index.is_simulated = true,
+            DumpLine::Other if line.trim_ascii().is_empty() || line.starts_with(b"#") => {}
+            DumpLine::Other => self.other(),
+            DumpLine::Broken { expected } => {
+                let found = String::from_utf8_lossy(&line[..line.len().min(60)]).trim_end().to_owned();
+                self.problem(|| format!("expected {expected}, found `{found}`"));
+            }
+        }
+    }
+
+    /// Lines that are too long.
+    fn skip(&mut self, count: u64) {
+        for _ in 0..count {
+            self.line += 1;
+            self.other();
+        }
+    }
+
+    /// A line that is no part of a dump.
+    fn other(&mut self) {
+        self.index.other_lines += 1;
+        if self.index.other_lines == 1 {
+            self.index.first_other_line = self.line;
+        }
+    }
+
+    /// At a dump's first line.
+    fn start(&mut self, head: DumpHead, before: &[u8], at: u64) {
+        self.check_promise(at);
+        self.promised = length_before(before).map(|(length, _)| {
+            let begin = at + before.len() as u64;
+            (begin.saturating_add(length), self.line)
+        });
+        self.begin_dump(Some(head));
+    }
+
+    /// Whether the dump before byte `end` is as long as a network announced.
+    fn check_promise(&mut self, end: u64) {
+        let Some((promised, line)) = self.promised.take().filter(|(promised, _)| *promised > end) else { return };
+        let missing = promised - end;
+        self.problem(|| {
+            format!("the dump that begins in line {line} ends here, {missing} bytes before the end that it announces")
+        });
+    }
+
+    fn begin_dump(&mut self, head: Option<DumpHead>) {
+        self.end_sections();
+        self.dump = head;
+        self.is_counted = false;
+    }
+
+    /// The section of a core in this dump.
+    #[inline]
+    fn section(&mut self, core: u32) -> &mut CoreSection {
+        if self.sections.get(self.last).is_none_or(|(known, _)| *known != core) {
+            self.last = self.find_section(core);
+        }
+        &mut self.sections[self.last].1
+    }
+
+    fn find_section(&mut self, core: u32) -> usize {
+        let known = self.sections.iter().position(|(known, _)| *known == core);
+        known.unwrap_or_else(|| {
+            let table = self.index.tables.len();
+            self.index.tables.push(HashMap::new());
+            self.sections.push((core, CoreSection { offset: 0, table, events: 0, applications: 0, has_head: false }));
+            self.sections.len() - 1
+        })
+    }
+
+    fn end_sections(&mut self) {
+        for (number, section) in std::mem::take(&mut self.sections) {
+            let core = self.index.boots.last_mut().and_then(|boot| boot.cores.get_mut(&number));
+            if let Some(core) = core.filter(|_| section.events > 0) {
+                core.full_before += u64::from(core.is_full);
+                core.is_full = section.has_head && is_full(&section, self.index.is_current);
+            }
+        }
+    }
+
+    #[inline]
+    fn event(&mut self, event: DumpRecord, at: u64, length: usize) {
+        let section = *self.section(event.core);
+        if section.events == 0 {
+            self.first_event(event, &section);
+        }
+        let legacy_start = match (self.index.boots.last().and_then(|boot| boot.dumps.first()), self.dump) {
+            (Some(first), Some(this)) if !self.index.is_current => this.start.wrapping_sub(first.start) as i64,
+            _ => 0,
+        };
+        let shift = section.offset.wrapping_add(legacy_start);
+        let time = shifted(event.time, shift);
+        let class = self.classes.of(event.raw);
+        let boot = self.index.boots.last_mut().expect("the first event begins one");
+        if class == SEND || class == RECEIVE {
+            boot.has_sequences |= event.raw & 0xFFF != 0;
+        }
+        let core = boot.cores.get_mut(&event.core).expect("the first event of a core begins it");
+        let (place, bytes) = (at..at + length as u64, u64::from(self.classes.sizes[class as usize]));
+        core.chunks.add(time, place, bytes, DumpFacts { running: core.running.dcb, shift, table: section.table });
+        match self.classes.argument(class) {
+            DumpArgument::Switch => {
+                core.running.switch(time, event.raw as u32);
+                core.dcbs.insert(event.raw as u32);
+            }
+            DumpArgument::RunDispatcher => {
+                core.dcbs.insert(event.raw as u32);
+            }
+            _ => {}
+        }
+        self.section(event.core).events += 1;
+    }
+
+    /// At the first event of a core in a dump.
+    #[cold]
+    fn first_event(&mut self, event: DumpRecord, section: &CoreSection) {
+        let steps_back = |core: &CoreIndex| {
+            let time = shifted(event.time, section.offset);
+            core.chunks.latest.saturating_sub(time) > STEP_MAX
+        };
+        let begun_anew = section.has_head
+            && !self.is_counted
+            && self.index.is_current
+            && self.index.boots.last().and_then(|boot| boot.cores.get(&event.core)).is_some_and(steps_back);
+        if begun_anew || self.index.boots.is_empty() || self.legacy_boot() {
+            self.index.boots.push(Boot::default());
+        }
+        let boot = self.index.boots.last_mut().expect("there is one");
+        if !std::mem::replace(&mut self.is_counted, true) {
+            boot.dumps.extend(self.dump);
+        }
+        let core = boot.cores.entry(event.core).or_default();
+        core.offsets.insert(section.offset);
+    }
+
+    /// Whether a dump with times from its start on began before the last one did.
+    fn legacy_boot(&self) -> bool {
+        let last = self.index.boots.last().and_then(|boot| boot.dumps.last());
+        let is_before = last.zip(self.dump).is_some_and(|(last, this)| this.start < last.start);
+        !self.index.is_current && !self.is_counted && is_before
+    }
+
+    fn end(mut self, file_bytes: u64) -> DumpIndex {
+        self.end_sections();
+        self.line += 1;
+        self.check_promise(file_bytes);
+        // A dump without an event is one all the same.
+        if let (Some(head), false) = (self.dump, self.is_counted) {
+            if self.index.boots.is_empty() {
+                self.index.boots.push(Boot::default());
+            }
+            self.index.boots.last_mut().expect("there is one").dumps.push(head);
+        }
+        self.index
+    }
+}
+
+/// Whether a core's memory had no room for more: its sizes changed over the years. Before 2013 its records of programs
+/// were in it too.
+fn is_full(section: &CoreSection, is_current: bool) -> bool {
+    const SIZES: [u64; 4] = [3000, 8000, 20_000, 30_000];
+    match is_current {
+        true => SIZES.iter().any(|size| section.events == size - 2),
+        false => SIZES.iter().any(|size| (size - 2..=*size).contains(&(section.events + section.applications))),
+    }
+}

@@ -1,0 +1,111 @@
+//! Captures of packets: pcapng and pcap.
+//!
+//! ```text
+//! file       a record ──> section, interface, packet, statistics
+//! heads      a packet's bytes ──> class of event, its values
+//! index      first reading: where the packets of each interface are
+//! packets    second reading: packets of an interface ──> a packet of CTF
+//! metadata   the description of these
+//! ```
+//!
+//! The interfaces of one name are a data stream, in whichever section they are. Events have the heads of packets, not
+//! the data behind these.
+
+mod file;
+mod heads;
+mod index;
+mod metadata;
+mod packets;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use kymo_source::{ByteSource, ImportOptions, Imported, ImportedStream, Importer, SourceError, SourceErrorKind};
+
+use file::CaptureForm;
+use index::{CaptureIndex, CaptureStream};
+use packets::CapturePackets;
+
+use crate::chunks::packet_index;
+use crate::notes;
+
+/// Reads captures.
+#[derive(Debug)]
+pub struct PacketCapture;
+
+impl Importer for PacketCapture {
+    fn format(&self) -> &'static str {
+        "capture of packets (pcapng, pcap)"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["pcapng", "pcap", "cap"]
+    }
+
+    fn recognizes(&self, head: &[u8]) -> bool {
+        CaptureForm::of(head).is_some()
+    }
+
+    fn import(&self, file: &ByteSource, _: &ImportOptions) -> Result<Vec<Imported>, SourceError> {
+        let Some(index) = index::read(file)? else {
+            let what = "this is no capture of packets any more".to_owned();
+            return Err(SourceError { path: file.path().to_owned(), kind: SourceErrorKind::Import(what) });
+        };
+        let mut magic = [0; 4];
+        file.read_at(0, &mut magic)?;
+        let format = if magic == [0x0A, 0x0D, 0x0D, 0x0A] { "pcapng" } else { "pcap" };
+        Ok(vec![imported(file, index, format)])
+    }
+}
+
+fn imported(file: &ByteSource, index: CaptureIndex, format: &str) -> Imported {
+    let metadata = metadata::metadata(&index, format);
+    let notes = notes_of(&index);
+    let names = stream_names(&index.streams);
+    let streams = index.streams.iter().zip(names).enumerate().map(|(number, (stream, name))| {
+        let (head, chunks) = (metadata::head_bytes(&stream.name), &stream.chunks.list);
+        ImportedStream {
+            name,
+            packets: chunks.iter().map(|chunk| head + chunk.bytes).collect(),
+            index: packet_index(chunks, head, number as u64, |facts| facts.dropped),
+            ..ImportedStream::default()
+        }
+    });
+    let streams = streams.collect();
+    let maker = CapturePackets {
+        file: file.clone(),
+        sections: index.sections,
+        streams: index.streams.into_iter().map(|stream| (stream.name, stream.chunks.list)).collect(),
+    };
+    Imported { name: String::new(), metadata, streams, maker: Arc::new(maker), problems: index.problems, notes }
+}
+
+/// Names of streams: those of interfaces, which may have any character, and behind that a number where one is taken.
+fn stream_names(streams: &[CaptureStream]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for stream in streams {
+        let name = stream.name.replace(['/', '\0'], "_");
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let free = std::iter::once(name.clone()).chain(numbered).find(|name| !names.contains(name));
+        names.extend(free);
+    }
+    names
+}
+
+fn notes_of(index: &CaptureIndex) -> Vec<kymo_source::ImportNote> {
+    let mut found = Vec::new();
+    for stream in index.streams.iter().filter(|stream| stream.chunks.behind > 0) {
+        let (name, behind) = (&stream.name, stream.chunks.behind);
+        let packets = if behind == 1 { "1 packet is".to_owned() } else { format!("{behind} packets are") };
+        let what = format!("{name}: {packets} behind later ones in the file, and here in the order of time");
+        found.push(notes::note(notes::UNORDERED_EVENTS, what));
+    }
+    if index.timeless > 0 {
+        let packets =
+            if index.timeless == 1 { "1 packet has".to_owned() } else { format!("{} packets have", index.timeless) };
+        let what = format!("{packets} no time: here the time of the packet before");
+        found.push(notes::note(notes::NO_TIME, what));
+    }
+    found
+}
