@@ -175,7 +175,7 @@ impl TraceFinder {
         let mut entries: Vec<_> =
             entries.flatten().filter_map(|entry| Some((entry.path(), entry.file_type().ok()?))).collect();
         entries.sort_by(|(one, _), (other, _)| one.cmp(other));
-        // In a trace, a file is a stream whatever it begins with, unless its name says otherwise.
+        // In a trace, a file with any bytes is a stream, unless its extension is that of another format.
         let files = entries.iter().filter(|(_, kind)| kind.is_file()).map(|(file, _)| &**file);
         let importers: Vec<_> = files.filter_map(|file| Some((file, self.importer(file, in_trace)?))).collect();
         if in_trace {

@@ -93,7 +93,8 @@ impl TraceFolder {
     /// The trace that an importer makes of the file `path`.
     pub(crate) fn imported(path: &Path, trace: Imported) -> Result<Self, SourceError> {
         trace.check_names(path)?;
-        let (problems, packets) = (trace.problems.clone().told().into(), Arc::new(MadePackets::new(path, &trace)));
+        let packets = Arc::new(MadePackets::new(path, &trace));
+        let problems = trace.problems.told().into();
         let lacking: BTreeSet<String> =
             trace.streams.iter().filter(|stream| stream.lacks_end).map(|stream| stream.name.clone()).collect();
         let of = |(number, stream): (usize, ImportedStream)| (stream.name, (number, stream.index));

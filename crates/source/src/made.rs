@@ -80,7 +80,7 @@ impl MadePackets {
     }
 
     fn recent(&self) -> std::sync::MutexGuard<'_, RecentPackets> {
-        // Whatever is in it is whole.
+        // A panic of another thread leaves whole packets in it.
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

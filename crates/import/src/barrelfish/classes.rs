@@ -60,7 +60,7 @@ pub(super) struct DumpClasses {
     pub(super) all: Vec<DumpEventClass>,
     /// Bytes of a record of each class in a packet.
     pub(super) sizes: Vec<u8>,
-    /// Whether records of a class name a dispatcher.
+    /// Classes by subsystem and event.
     table: DumpClassTable,
     bare: &'static [(&'static str, u32)],
     /// The class of the first bare record; the others follow.

@@ -162,6 +162,8 @@ struct DumpReading<'c> {
 #[derive(Clone, Copy, Debug)]
 struct CoreSection {
     offset: i64,
+    /// Added to times: the offset, and how much later than the first one the dump began.
+    shift: i64,
     table: usize,
     events: u64,
     applications: u64,
@@ -207,7 +209,8 @@ impl<'c> DumpReading<'c> {
             }
             DumpLine::Offset { core, cycles } => {
                 self.index.is_current = true;
-                self.section(core).offset = cycles;
+                let section = self.section(core);
+                (section.offset, section.shift) = (cycles, cycles);
             }
             DumpLine::DumpApplication { core, dcb, name } => {
                 let section = self.section(core);
@@ -244,7 +247,7 @@ impl<'c> DumpReading<'c> {
     /// At a dump's first line.
     fn start(&mut self, head: DumpHead, before: &[u8], at: u64) {
         self.check_promise(at);
-        self.promised = length_before(before).map(|(length, _)| {
+        self.promised = length_before(before).map(|length| {
             let begin = at + before.len() as u64;
             (begin.saturating_add(length), self.line)
         });
@@ -280,7 +283,8 @@ impl<'c> DumpReading<'c> {
         known.unwrap_or_else(|| {
             let table = self.index.tables.len();
             self.index.tables.push(HashMap::new());
-            self.sections.push((core, CoreSection { offset: 0, table, events: 0, applications: 0, has_head: false }));
+            self.sections
+                .push((core, CoreSection { offset: 0, shift: 0, table, events: 0, applications: 0, has_head: false }));
             self.sections.len() - 1
         })
     }
@@ -297,15 +301,13 @@ impl<'c> DumpReading<'c> {
 
     #[inline]
     fn event(&mut self, event: DumpRecord, at: u64, length: usize) {
-        let section = *self.section(event.core);
+        let mut section = *self.section(event.core);
         if section.events == 0 {
-            self.first_event(event, &section);
+            section.shift = self.first_event(event, &section);
         }
-        let legacy_start = match (self.index.boots.last().and_then(|boot| boot.dumps.first()), self.dump) {
-            (Some(first), Some(this)) if !self.index.is_current => this.start.wrapping_sub(first.start) as i64,
-            _ => 0,
-        };
-        let shift = section.offset.wrapping_add(legacy_start);
+        section.events += 1;
+        let shift = section.shift;
+        *self.section(event.core) = section;
         let time = shifted(event.time, shift);
         let class = self.classes.of(event.raw);
         let boot = self.index.boots.last_mut().expect("the first event begins one");
@@ -325,12 +327,11 @@ impl<'c> DumpReading<'c> {
             }
             _ => {}
         }
-        self.section(event.core).events += 1;
     }
 
-    /// At the first event of a core in a dump.
+    /// At the first event of a core in a dump; returns the shift of its times.
     #[cold]
-    fn first_event(&mut self, event: DumpRecord, section: &CoreSection) {
+    fn first_event(&mut self, event: DumpRecord, section: &CoreSection) -> i64 {
         let steps_back = |core: &CoreIndex| {
             let time = shifted(event.time, section.offset);
             core.chunks.latest.saturating_sub(time) > STEP_MAX
@@ -348,6 +349,12 @@ impl<'c> DumpReading<'c> {
         }
         let core = boot.cores.entry(event.core).or_default();
         core.offsets.insert(section.offset);
+        // Before 2013, times count from the start of their dump.
+        let later = match (boot.dumps.first(), self.dump) {
+            (Some(first), Some(this)) if !self.index.is_current => this.start.wrapping_sub(first.start) as i64,
+            _ => 0,
+        };
+        section.offset.wrapping_add(later)
     }
 
     /// Whether a dump with times from its start on began before the last one did.

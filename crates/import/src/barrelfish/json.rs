@@ -6,7 +6,7 @@
 //! from 2017-10   "0" : the same
 //! ```
 //!
-//! Texts were never escaped: a quote inside of one is told from its end by the character that follows.
+//! Texts were never escaped: a quote ends a text if a comma, a colon or a bracket follows.
 
 use std::collections::BTreeMap;
 

@@ -219,9 +219,9 @@ fn offset(word: &[u8]) -> Option<i64> {
     Some(if offset >= NEGATIVE_FROM { offset.wrapping_add(i64::MIN) } else { offset })
 }
 
-/// The length that a network put before a dump, with the number of its bytes: 6 or 8 digits with zeros or spaces before
-/// them, or digits, a zero byte and anything, 8 bytes in all.
-pub(super) fn length_before(before: &[u8]) -> Option<(u64, usize)> {
+/// The length that a network put before a dump: 6 or 8 digits with zeros or spaces before them, or digits, a zero byte
+/// and anything, 8 bytes in all.
+pub(super) fn length_before(before: &[u8]) -> Option<u64> {
     let of = |bytes: &[u8], is_open: bool| {
         let digits = bytes.trim_ascii_start();
         let end = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
@@ -229,10 +229,8 @@ pub(super) fn length_before(before: &[u8]) -> Option<(u64, usize)> {
         number(&digits[..end], 10).filter(|_| is_whole)
     };
     let last = |count: usize| before.len().checked_sub(count).map(|start| &before[start..]);
-    if let Some(length) = last(8).and_then(|bytes| of(bytes, true)) {
-        return Some((length, 8));
-    }
-    last(6).filter(|_| before.len() == 6).and_then(|bytes| of(bytes, false)).map(|length| (length, 6))
+    let of_six = || last(6).filter(|_| before.len() == 6).and_then(|bytes| of(bytes, false));
+    last(8).and_then(|bytes| of(bytes, true)).or_else(of_six)
 }
 
 #[cfg(test)]
@@ -303,11 +301,11 @@ mod tests {
     #[test]
     fn lengths_before_dumps_are_understood() {
         for (before, length) in [
-            (&b"037211"[..], Some((37211, 6))),
-            (b"   350", Some((350, 6))),
-            (b"00001071", Some((1071, 8))),
-            (b"1071\0\xAA\xAA\xAA", Some((1071, 8))),
-            (b"end of it1071\0\xAA\xAA\xAA", Some((1071, 8))),
+            (&b"037211"[..], Some(37211)),
+            (b"   350", Some(350)),
+            (b"00001071", Some(1071)),
+            (b"1071\0\xAA\xAA\xAA", Some(1071)),
+            (b"end of it1071\0\xAA\xAA\xAA", Some(1071)),
             (b"1071", None),
             (b"1071000x000", None),
             (b"kernel> ", None),

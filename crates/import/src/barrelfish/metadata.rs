@@ -16,27 +16,6 @@ pub(super) const HEAD: u64 = 4 + 4 * 8 + 4;
 /// Cycles per second where that is unknown: a cycle is shown as a nanosecond.
 pub(super) const UNKNOWN_FREQUENCY: u64 = 1_000_000_000;
 
-const TYPES: &str = "\
-/* CTF 1.8 */
-
-typealias integer { size = 16; align = 8; signed = false; } := u16;
-typealias integer { size = 32; align = 8; signed = false; } := u32;
-typealias integer { size = 64; align = 8; signed = false; } := u64;
-typealias integer { size = 16; align = 8; signed = false; base = 16; } := x16;
-typealias integer { size = 32; align = 8; signed = false; base = 16; } := x32;
-typealias integer { size = 64; align = 8; signed = false; base = 16; } := x64;
-typealias integer { size = 32; align = 8; signed = true; } := i32;
-typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := text;
-
-trace {
-\tmajor = 1;
-\tminor = 8;
-\tbyte_order = le;
-\tpacket.header := struct { u32 magic; };
-};
-
-";
-
 const STREAM: &str = "
 typealias integer { size = 64; align = 8; signed = false; map = clock.tsc.value; } := cycles;
 
@@ -60,7 +39,7 @@ pub(super) fn metadata(
     environment: &[(&str, &str)],
     frequency: Option<u64>,
 ) -> Vec<u8> {
-    let mut text = String::from(TYPES);
+    let mut text = String::from(tsdl::HEAD);
     text.push_str("env {\n\ttracer_name = \"barrelfish\";\n");
     for (name, value) in environment {
         let _ = writeln!(text, "\t{name} = {};", tsdl::text(value));

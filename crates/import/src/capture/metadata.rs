@@ -10,26 +10,6 @@ use crate::chunks::ImportChunk;
 use crate::packet::PacketBuilder;
 use crate::tsdl;
 
-const TYPES: &str = "\
-/* CTF 1.8 */
-
-typealias integer { size = 8; align = 8; signed = false; } := u8;
-typealias integer { size = 16; align = 8; signed = false; } := u16;
-typealias integer { size = 32; align = 8; signed = false; } := u32;
-typealias integer { size = 64; align = 8; signed = false; } := u64;
-typealias integer { size = 16; align = 8; signed = true; } := i16;
-typealias integer { size = 16; align = 8; signed = false; base = 16; } := x16;
-typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := text;
-
-trace {
-\tmajor = 1;
-\tminor = 8;
-\tbyte_order = le;
-\tpacket.header := struct { u32 magic; };
-};
-
-";
-
 const STREAM: &str = "
 clock {
 \tname = unix;
@@ -55,7 +35,7 @@ stream {
 
 /// The metadata of a capture.
 pub(super) fn metadata(index: &CaptureIndex, format: &str) -> Vec<u8> {
-    let mut text = String::from(TYPES);
+    let mut text = String::from(tsdl::HEAD);
     let _ = writeln!(text, "env {{\n\ttracer_name = {};", tsdl::text(format));
     if let Some(section) = index.sections.first() {
         let facts = [

@@ -1,4 +1,4 @@
-//! Files in other formats, which importers recognize by their content and make traces in memory of.
+//! Files in other formats: importers recognize them by their content, and make traces of them.
 
 use std::fs;
 use std::path::Path;
