@@ -160,14 +160,14 @@ impl Client {
     /// The recorder cannot be started, or it cannot be talked to.
     pub fn connect_or_start(program: &[OsString]) -> Result<Self, ClientProblem> {
         prepare_folder(&own_folder())?;
-        // A recorder that is just ending is gone at the next attempt.
-        for _ in 0..10 {
+        // A recorder that is just ending is gone at one of the next attempts.
+        let begin = Instant::now();
+        loop {
             match Self::connect() {
-                Err(ClientProblem::Nobody | ClientProblem::Broken(_)) => start(program)?,
+                Err(ClientProblem::Nobody | ClientProblem::Broken(_)) if begin.elapsed() < HANGS => start(program)?,
                 answer => return answer,
             }
         }
-        Self::connect()
     }
 
     fn greet(stream: UnixStream, patience: Option<Duration>) -> Result<Self, ClientProblem> {

@@ -29,6 +29,8 @@ use crate::stop::StopReason;
 const LOOK: Duration = Duration::from_millis(20);
 /// Between two lines of progress.
 const LINE: Duration = Duration::from_millis(250);
+/// How long a recorder takes at most to end.
+const ENDING_MAX: Duration = Duration::from_secs(10);
 
 /// Bytes that a program may have for its lanes.
 const POOL_MOST: u64 = 128 << 20;
@@ -287,7 +289,7 @@ fn ask(client: &mut Client, session: &str, question: &RecorderRequest) -> Result
     if !matches!(answer, Err(ClientProblem::Broken(_))) {
         return answer;
     }
-    let mut tries = 0;
+    let begin = Instant::now();
     loop {
         *client = Client::connect_or_start(&this_program())?.telling(warn);
         match client.ask(&RecorderRequest::Own { session: session.to_owned() }) {
@@ -297,7 +299,7 @@ fn ask(client: &mut Client, session: &str, question: &RecorderRequest) -> Result
                 return Err(ClientProblem::Refused(what));
             }
             // That was still the recorder that is ending.
-            Err(ClientProblem::Broken(_)) if tries < 10 => tries += 1,
+            Err(ClientProblem::Broken(_)) if begin.elapsed() < ENDING_MAX => std::thread::sleep(LOOK),
             answer => {
                 answer?;
                 break;

@@ -48,8 +48,8 @@ impl ClassFilter {
 ///
 /// # Errors
 ///
-/// The expression is wrong, it can be evaluated on none of them, or none of them has the names that
-/// it uses.
+/// The expression is wrong, it can be evaluated on none of them, or it uses a name that looks like one of theirs and is
+/// none. A name like no other may be that of a program that starts later.
 pub fn check(text: &str, classes: &[&EventClass]) -> Result<Vec<String>, Wrong> {
     let filter = Filter::parse(text).map_err(|problems| Wrong::new(&problems, text))?;
     let (mut asked, mut lacking) = (0, Vec::new());
@@ -77,10 +77,11 @@ pub fn check(text: &str, classes: &[&EventClass]) -> Result<Vec<String>, Wrong> 
     if asked == 0 && !notes.is_empty() {
         return Err(Wrong(notes.swap_remove(0)));
     }
-    let nowhere = names_of_none(&filter, classes);
-    if !nowhere.is_empty() {
-        return Err(Wrong::new(&nowhere, text));
+    let (mistaken, unknown) = names_of_none(&filter, classes);
+    if !mistaken.is_empty() {
+        return Err(Wrong::new(&mistaken, text));
     }
+    notes.extend(unknown.iter().map(|problem| format!("so far, {}", problem.render(text))));
     if let Some(first) = lacking.first() {
         let lack = if lacking.len() == 1 { "lacks" } else { "lack" };
         notes.push(format!("{} of {} events {lack} something of it: {first}", lacking.len(), classes.len()));
@@ -88,18 +89,20 @@ pub fn check(text: &str, classes: &[&EventClass]) -> Result<Vec<String>, Wrong> 
     Ok(notes)
 }
 
-/// Names that none of the classes has.
-fn names_of_none(filter: &Filter, classes: &[&EventClass]) -> Vec<FilterProblem> {
+/// Names that none of the classes has: those like one of theirs, and others.
+fn names_of_none(filter: &Filter, classes: &[&EventClass]) -> (Vec<FilterProblem>, Vec<FilterProblem>) {
     let has = |class: &EventClass, path: &NamePath| {
         !matches!(ClassNames::new(class, ProgramConstants::default()).find(path), PathMeaning::Missing { .. })
     };
     let names = filter.paths().into_iter();
     let unknown = names.filter(|(path, _)| !classes.is_empty() && !classes.iter().any(|class| has(class, path)));
-    let problem = |(path, span): (NamePath, std::ops::Range<usize>)| {
+    let (mut mistaken, mut others) = (Vec::new(), Vec::new());
+    for (path, span) in unknown {
         let fields = classes.iter().flat_map(|class| class.fields.iter().map(|field| field.name.as_str()));
-        filter.unknown_name(span, &nearest(&path.to_string(), fields))
-    };
-    unknown.map(problem).collect()
+        let near = nearest(&path.to_string(), fields);
+        if near.is_empty() { &mut others } else { &mut mistaken }.push(filter.unknown_name(span, &near));
+    }
+    (mistaken, others)
 }
 
 #[cfg(test)]
@@ -125,6 +128,8 @@ mod tests {
             lines,
             "no class of events has `dleta`\n    ok && dleta == 1\n          ^^^^^\nhelp: there is `delta`\n"
         );
+        let notes = check("queue_depth > 3").expect("a program that starts later may have it");
+        assert_eq!(notes[0], "so far, no class of events has `queue_depth`\n    queue_depth > 3\n    ^^^^^^^^^^^\n");
         let notes = check("host == 1").expect("one has a number");
         assert!(notes[0].starts_with("net:sent: `host` is text and `1` is a number"), "{notes:?}");
         let notes = check("ok").expect("one has it");

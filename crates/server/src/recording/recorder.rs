@@ -180,7 +180,8 @@ pub(super) fn change(traces: &[PathBuf], wanted: &RecordingChange) -> Result<(Va
         return Err(NOBODY.to_owned());
     }
     done(traces, wanted).map_err(|problem| match problem {
-        ClientProblem::Nobody if has_sessions() => KILLED.to_owned(),
+        // One that was killed just now may still have its socket.
+        ClientProblem::Nobody | ClientProblem::Broken(_) if has_sessions() => KILLED.to_owned(),
         ClientProblem::Nobody => NOBODY.to_owned(),
         problem => problem.to_string(),
     })
