@@ -225,11 +225,6 @@ impl PairsAnalysis {
         key.cell_in(&self.bases.key)
     }
 
-    /// The same of a group.
-    fn group_cell(&self, group: &Key) -> Cell {
-        if self.is_by_key { self.key_cell(group) } else { group.cell_in(&[self.bases.group]) }
-    }
-
     /// The description that people see before they ask.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions { by: &["key"], names: true, ..SupportedOptions::COMMON };
@@ -294,19 +289,33 @@ impl PairsAnalysis {
         Some(Key::from(labels))
     }
 
+    /// The field that the user names; otherwise the mapping's name, behind the group that it is in, if that says more.
     fn group(&self, meaning: RoleEvent<'_>, key: &Key) -> Key {
         if self.is_by_key {
             return key.clone();
         }
-        let label = match self.places.group {
-            Some(place) => meaning.event.class.extra.get(place).and_then(|slot| KeyValue::of(meaning.event, slot)),
-            None => meaning.value(pair::PAIR_NAME).map(KeyValue::from),
-        };
-        label.map_or(Key::Empty, Key::one)
+        if let Some(place) = self.places.group {
+            let label = meaning.event.class.extra.get(place).and_then(|slot| KeyValue::of(meaning.event, slot));
+            return label.map_or(Key::Empty, Key::one);
+        }
+        let [group, name] = [pair::GROUP, pair::PAIR_NAME].map(|field| meaning.value(field).map(KeyValue::from));
+        match name {
+            Some(name) if group.as_ref() != Some(&name) => {
+                Key::from(group.into_iter().chain([name]).collect::<Vec<_>>())
+            }
+            name => group.or(name).map_or(Key::Empty, Key::one),
+        }
     }
 
+    /// By all of it, or by its name.
     fn wants_group(&self, group: &Key) -> bool {
-        self.wishes.names.is_empty() || self.wishes.wants_called(&group.to_string())
+        let by_name = || match group {
+            Key::Labels(labels) if !self.is_by_key => {
+                labels.last().is_some_and(|name| self.wishes.wants_called(&name.to_string()))
+            }
+            _ => false,
+        };
+        self.wishes.names.is_empty() || self.wishes.wants_called(&group.to_string()) || by_name()
     }
 
     /// Counts the fate of a beginning or an end.
@@ -388,7 +397,7 @@ impl Analysis for PairsAnalysis {
     type Note = PairNote;
 
     fn identity(&self) -> AnalysisIdentity {
-        AnalysisIdentity { name: "pairs", version: 1 }
+        AnalysisIdentity { name: "pairs", version: 2 }
     }
 
     fn shape(&self) -> PartShape {

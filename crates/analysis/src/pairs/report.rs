@@ -1,15 +1,41 @@
 //! The tables of `pairs`: how long pairs lasted, which lasted longest, and which are still open.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{OpenPair, PairGroup, PairState, PairsAnalysis};
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::headline::{Headline, HeadlineTables};
-use crate::key::Key;
+use crate::key::{Key, KeyValue};
 use crate::statistics::{cells, columns, distribution, percentile_cells, percentile_columns, shorten};
 use crate::{Histogram, Merge};
 
+/// The names that several groups of the mapping have.
+struct SharedNames<'k>(HashSet<&'k KeyValue>);
+
+impl<'k> SharedNames<'k> {
+    fn of(groups: impl Iterator<Item = &'k Key>) -> Self {
+        let (mut seen, mut shared) = (HashMap::new(), HashSet::new());
+        for key in groups {
+            let Key::Labels(labels) = key else { continue };
+            let [.., name] = &**labels else { continue };
+            if *seen.entry(name).or_insert(key) != key {
+                shared.insert(name);
+            }
+        }
+        Self(shared)
+    }
+}
+
 impl PairsAnalysis {
+    /// The group as people read it: its name, and the mapping's group before it where others have the same name.
+    fn group_cell(&self, group: &Key, shared: &SharedNames<'_>) -> Cell {
+        match group {
+            _ if self.is_by_key => self.key_cell(group),
+            Key::Labels(labels) if labels.len() == 2 && !shared.0.contains(&labels[1]) => labels[1].cell(),
+            _ => group.cell_in(&[self.bases.group]),
+        }
+    }
+
     /// The answer so far.
     pub(super) fn report(&self, state: &PairState) -> Answer {
         let mut open: Vec<(&Key, &OpenPair)> = state.chains.open().filter(|(_, open)| open.is_wanted).collect();
@@ -22,11 +48,12 @@ impl PairsAnalysis {
         }
         let mut durations = Histogram::default();
         state.sums.groups.values().chain([&state.sums.others]).for_each(|group| durations.merge_from(&group.durations));
+        let shared = SharedNames::of(state.sums.groups.keys().chain(still.keys().copied()));
         let mut tables = vec![
             self.total(state, &durations, &still),
-            self.per_group(state, &still),
-            self.longest(state),
-            self.open(&open),
+            self.per_group(state, &still, &shared),
+            self.longest(state, &shared),
+            self.open(&open, &shared),
             distribution("How long pairs last", &durations, &self.wishes),
         ];
         let span_ns = crate::setup::span_ns(&self.lanes);
@@ -91,7 +118,7 @@ impl PairsAnalysis {
         table
     }
 
-    fn per_group(&self, state: &PairState, still: &HashMap<&Key, PairGroup>) -> Table {
+    fn per_group(&self, state: &PairState, still: &HashMap<&Key, PairGroup>, shared: &SharedNames<'_>) -> Table {
         let mut columns_of = vec![Column::new("group", "Group", CellClass::Mixed)];
         columns_of.extend(columns());
         columns_of.extend(percentile_columns());
@@ -114,7 +141,8 @@ impl PairsAnalysis {
             row
         };
         let open = |key: &Key| still.get(key).unwrap_or(&none);
-        table.rows = groups.into_iter().map(|(key, group)| row(self.group_cell(key), group, open(key))).collect();
+        table.rows =
+            groups.into_iter().map(|(key, group)| row(self.group_cell(key, shared), group, open(key))).collect();
         let others = &state.sums.others;
         if !others.durations.is_empty() || others.never_ended + others.lost_inside > 0 {
             table.rows.push(row(Cell::Unknown, others, &none));
@@ -123,7 +151,7 @@ impl PairsAnalysis {
         table
     }
 
-    fn longest(&self, state: &PairState) -> Table {
+    fn longest(&self, state: &PairState, shared: &SharedNames<'_>) -> Table {
         let columns = vec![
             Column::new("duration", "Duration", CellClass::Duration),
             Column::new("begin", "Begin", CellClass::Timestamp),
@@ -139,13 +167,13 @@ impl PairsAnalysis {
                 Cell::Timestamp(long.begin),
                 Cell::Timestamp(long.end),
                 self.key_cell(&long.key),
-                self.group_cell(&long.group),
+                self.group_cell(&long.group, shared),
             ]);
         }
         table
     }
 
-    fn open(&self, open: &[(&Key, &OpenPair)]) -> Table {
+    fn open(&self, open: &[(&Key, &OpenPair)], shared: &SharedNames<'_>) -> Table {
         let columns = vec![
             Column::new("begin", "Begin", CellClass::Timestamp),
             Column::new("key", "Key", CellClass::Mixed),
@@ -155,7 +183,7 @@ impl PairsAnalysis {
         let kept = self.wishes.top.unwrap_or(open.len()).min(open.len());
         table.omitted = (open.len() - kept) as u64;
         for (key, open) in &open[..kept] {
-            table.rows.push(vec![Cell::Timestamp(open.time), self.key_cell(key), self.group_cell(&open.group)]);
+            table.rows.push(vec![Cell::Timestamp(open.time), self.key_cell(key), self.group_cell(&open.group, shared)]);
         }
         table
     }
