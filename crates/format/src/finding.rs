@@ -75,11 +75,19 @@ pub enum Assumption {
     BufferFull,
     /// An event without a time has that of the event before.
     NoTime,
+    /// A clock's time is that of a folder's name at the first event.
+    FolderDate,
+    /// Packets of several threads of one name are told apart by their times.
+    SharedName,
+    /// A clock of 32 bits has no more wraps than can be seen.
+    ShortClock,
+    /// The times of a capture are a day late.
+    LeapDay,
 }
 
 impl Assumption {
     /// The whole list.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 28] = [
         Self::MissingSignature,
         Self::UnknownAttribute,
         Self::ReleaseCandidateDialect,
@@ -104,6 +112,10 @@ impl Assumption {
         Self::UnorderedEvents,
         Self::BufferFull,
         Self::NoTime,
+        Self::FolderDate,
+        Self::SharedName,
+        Self::ShortClock,
+        Self::LeapDay,
     ];
 
     /// The name by which `--strict` and the documentation call it.
@@ -134,6 +146,10 @@ impl Assumption {
             Self::UnorderedEvents => "unordered-events",
             Self::BufferFull => "buffer-full",
             Self::NoTime => "no-time",
+            Self::FolderDate => "folder-date",
+            Self::SharedName => "shared-name",
+            Self::ShortClock => "short-clock",
+            Self::LeapDay => "leap-day",
         }
     }
 }

@@ -107,9 +107,14 @@ impl<F: ChunkFacts> ImportChunk<F> {
     }
 }
 
-/// LTTng's index of the packets of chunks, each with a head of so many bytes; `lost` says how many events were lost up
-/// to the end of a packet.
-pub(crate) fn packet_index<F>(chunks: &[ImportChunk<F>], head: u64, stream: u64, lost: impl Fn(&F) -> u64) -> Vec<u8> {
+/// LTTng's index of the packets of chunks, each with a head of so many bytes, with times that are `late` by so much;
+/// `lost` says how many events were lost up to the end of a packet.
+pub(crate) fn packet_index<F>(
+    chunks: &[ImportChunk<F>],
+    (head, late): (u64, u64),
+    stream: u64,
+    lost: impl Fn(&F) -> u64,
+) -> Vec<u8> {
     let mut bytes = index::header().to_vec();
     let mut offset = 0;
     for chunk in chunks {
@@ -118,8 +123,8 @@ pub(crate) fn packet_index<F>(chunks: &[ImportChunk<F>], head: u64, stream: u64,
             offset,
             packet_bits: size * 8,
             content_bits: size * 8,
-            begin_cycles: chunk.earliest,
-            end_cycles: chunk.latest,
+            begin_cycles: chunk.earliest.saturating_sub(late),
+            end_cycles: chunk.latest.saturating_sub(late),
             discarded: lost(&chunk.facts),
             stream_id: stream,
             ..IndexEntry::default()

@@ -11,6 +11,7 @@
 pub mod barrelfish;
 pub mod capture;
 mod chunks;
+pub mod genode;
 mod notes;
 mod packet;
 mod tsdl;
@@ -19,4 +20,5 @@ mod window;
 use kymo_source::Importers;
 
 /// All formats.
-pub const IMPORTERS: Importers = Importers { files: &[&capture::PacketCapture, &barrelfish::Barrelfish], nests: None };
+pub const IMPORTERS: Importers =
+    Importers { files: &[&capture::PacketCapture, &barrelfish::Barrelfish], trees: &[&genode::GenodeRecordings] };

@@ -1,9 +1,10 @@
 //! Pieces of TSDL.
 
-/// The beginning of all metadata: types by short names (`x` is shown in base 16), and packets with a magic number.
-pub(crate) const HEAD: &str = "\
-/* CTF 1.8 */
+/// The beginning of all metadata.
+pub(crate) const BEGINNING: &str = "/* CTF 1.8 */\n";
 
+/// Types by short names; `x` is shown in base 16.
+pub(crate) const TYPES: &str = "
 typealias integer { size = 8; align = 8; signed = false; } := u8;
 typealias integer { size = 16; align = 8; signed = false; } := u16;
 typealias integer { size = 32; align = 8; signed = false; } := u32;
@@ -14,15 +15,14 @@ typealias integer { size = 64; align = 8; signed = false; base = 16; } := x64;
 typealias integer { size = 16; align = 8; signed = true; } := i16;
 typealias integer { size = 32; align = 8; signed = true; } := i32;
 typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := text;
-
-trace {
-\tmajor = 1;
-\tminor = 8;
-\tbyte_order = le;
-\tpacket.header := struct { u32 magic; };
-};
-
 ";
+
+/// The trace, with the fields that the head of each packet has.
+pub(crate) fn trace(header: &str) -> String {
+    format!(
+        "\ntrace {{\n\tmajor = 1;\n\tminor = 8;\n\tbyte_order = le;\n\tpacket.header := struct {{ {header} }};\n}};\n\n"
+    )
+}
 
 /// A text in quotes. A character for which TSDL has no escape is U+FFFD.
 pub(crate) fn text(value: &str) -> String {

@@ -71,16 +71,18 @@ fn seeds(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Files, and definitions behind the byte that tells them from files.
+/// Files, and definitions and threads of a tree behind the byte that tells them from files.
 fn import_seeds() -> Vec<Vec<u8>> {
-    let definitions = ImportFolder::definition_seeds().into_iter().map(|seed| [&[0xDE][..], &seed].concat());
-    ImportFolder::seeds().into_iter().chain(definitions).collect()
+    let behind = |byte: u8, seeds: Vec<Vec<u8>>| seeds.into_iter().map(move |seed| [&[byte][..], &seed].concat());
+    let others = behind(0xDE, ImportFolder::definition_seeds()).chain(behind(0xDD, ImportFolder::thread_seeds()));
+    ImportFolder::seeds().into_iter().chain(others).collect()
 }
 
-/// A file, or definitions.
+/// A file, definitions, or a thread of a tree.
 fn hold_import(folder: &ImportFolder, data: &[u8]) {
     match data.split_first() {
         Some((0xDE, definitions)) => folder.hold_definitions(definitions),
+        Some((0xDD, thread)) => folder.hold_thread(thread),
         _ => folder.hold(data),
     }
 }

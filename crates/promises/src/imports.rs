@@ -1,9 +1,11 @@
-//! Files in formats other than CTF are opened or refused; what is opened is read without a fault, however often.
+//! Files in formats other than CTF are opened or refused; those that are opened are read without a fault, however often.
 
 use std::fs;
 use std::path::PathBuf;
 
-use kymo_session::{CountOptions, ImportOptions, OpenFailure, OpenOptions, PrintOptions, Progress, Session};
+use kymo_session::{
+    CountOptions, ImportOptions, OpenFailure, OpenOptions, PrintOptions, Progress, ReportProblem, Session,
+};
 use kymo_source::SourceErrorKind;
 
 /// A folder for one file after the other.
@@ -11,6 +13,9 @@ use kymo_source::SourceErrorKind;
 pub struct ImportFolder {
     root: tempfile::TempDir,
 }
+
+/// That of Genode's recorder.
+const GENODE_METADATA: &[u8] = include_bytes!("../../../tests/genode/metadata");
 
 /// A dump of Barrelfish of each kind.
 const DUMPS: [&str; 2] = [
@@ -48,6 +53,24 @@ impl ImportFolder {
         vec![json.as_bytes().to_vec(), pleco.as_bytes().to_vec()]
     }
 
+    /// Files of a thread in a tree of Genode's recorder, to begin with.
+    #[must_use]
+    pub fn thread_seeds() -> Vec<Vec<u8>> {
+        let one = |begin: u64, priority: u8| {
+            let names = b"init -> ping\0ep\0";
+            let name = |id: u8, time: u64| [&[id][..], &time.to_le_bytes(), b"go\0"].concat();
+            let number = [&[5][..], &(begin + 2).to_le_bytes(), &[1, 0, 0, 0]].concat();
+            let body = [name(1, begin), number, name(2, begin + 9)].concat();
+            let head_bits = (33 + names.len()) * 8;
+            let sizes = [&((head_bits + body.len() * 8) as u32).to_le_bytes()[..], &(head_bits as u16).to_le_bytes()];
+            let times = [begin.to_le_bytes(), (begin + 9).to_le_bytes()].concat();
+            let magic = [0xC1, 0x1F, 0xFC, 0xC1, 0, 0, 0, 0];
+            [&magic[..], &times, &sizes.concat(), &[1, 0x11, priority], names, &body].concat()
+        };
+        let wrap = (1 << 32) - 5;
+        vec![[one(1 << 40, 1), one((1 << 40) + 5, 1), one(1 << 41, 2)].concat(), [one(wrap, 1), one(7, 1)].concat()]
+    }
+
     /// The promise for the bytes of a file.
     ///
     /// # Panics
@@ -69,8 +92,26 @@ impl ImportFolder {
         self.read(&path, &ImportOptions { definitions, ..ImportOptions::default() });
     }
 
+    /// The promise for the bytes of a thread in a tree. Its events are as they are in the file, so that some may be
+    /// unreadable.
+    ///
+    /// # Panics
+    ///
+    /// If it is broken.
+    pub fn hold_thread(&self, data: &[u8]) {
+        self.write("2022-8-29 14:3:9/init/ping/metadata", GENODE_METADATA);
+        self.write("2022-8-29 14:3:9/init/ping/ep", data);
+        let options = OpenOptions { threads: 1, ..OpenOptions::default() };
+        let tree = self.root.path().join("2022-8-29 14:3:9");
+        let session =
+            Session::open(std::slice::from_ref(&tree), &options).expect("a tree is opened, whatever is in it");
+        Self::counted(&session);
+        kymo_session::check(&[tree], &ImportOptions::default(), &Progress::default()).expect("nobody cancels it");
+    }
+
     fn write(&self, name: &str, data: &[u8]) -> PathBuf {
         let path = self.root.path().join(name);
+        fs::create_dir_all(path.parent().expect("it is in a folder")).expect("a temporary folder can be made");
         fs::write(&path, data).expect("a temporary file can be written");
         path
     }
@@ -88,16 +129,23 @@ impl ImportFolder {
             }
             Err(failure) => panic!("what an importer makes is understood: {failure}"),
         };
+        let unreadable = Self::counted(&session);
+        assert_eq!(unreadable, session.opening_report().unreadable, "packets that an importer makes are read");
+        let findings = kymo_session::check(std::slice::from_ref(path), import, &Progress::default());
+        assert!(!findings.expect("nobody cancels it").iter().any(|finding| finding.rule == "record"));
+    }
+}
+
+impl ImportFolder {
+    /// Prints and counts the events; returns the parts that cannot be read.
+    fn counted(session: &Session) -> Vec<ReportProblem> {
         let mut text = Vec::new();
         let printed =
             session.print(&PrintOptions::default(), &mut text, &Progress::default()).expect("it can be written");
-        let opened = session.opening_report();
-        assert_eq!(printed.report.unreadable, opened.unreadable, "packets that an importer makes are read");
         let counts = session.count(&CountOptions::default(), &Progress::default()).expect("nobody cancels it");
         let lines = text.iter().filter(|byte| **byte == b'\n').count() as u64;
         assert_eq!(lines, counts.total, "each event is a line");
-        let findings = kymo_session::check(std::slice::from_ref(path), import, &Progress::default());
-        assert!(!findings.expect("nobody cancels it").iter().any(|finding| finding.rule == "record"));
+        printed.report.unreadable
     }
 }
 

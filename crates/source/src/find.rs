@@ -1,21 +1,18 @@
 //! Finds the traces in the path that the user named: a trace, a tree of traces, one stream's file,
-//! an archive, a file in another format.
+//! an archive, a file in another format, a tree that is read as one.
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::archive::{Archive, Packing};
+use crate::archive::{Archive, Packing, outermost};
 use crate::error::{FolderContents, SourceError, SourceErrorKind};
 use crate::folder::TraceFolder;
 use crate::handles::Handles;
-use crate::import::{HEAD_BYTES, ImportOptions, Importer, Importers};
+use crate::import::{HEAD_BYTES, ImportOptions, Importer, Importers, TreeImporter};
 use crate::storage::FileIdentity;
-use crate::stream::ByteSource;
-
-/// Folders inside folders.
-const DEPTH_MAX: usize = 32;
+use crate::tree::{self, DEPTH_MAX, PackedTree, TreePlace, file_importer, file_source, part_importer, root_importer};
 
 /// Finds traces. The files of one finder share one limit of open files.
 #[derive(Debug, Default)]
@@ -27,9 +24,9 @@ pub struct TraceFinder {
     skipped: Vec<SourceError>,
 }
 
-/// Files that were imported: those that are as they were are not read again.
+/// Files and trees that were imported: those that are as they were are not read again.
 #[derive(Clone, Debug, Default)]
-pub struct ImportedFiles(HashMap<PathBuf, (FileIdentity, Vec<TraceFolder>)>);
+pub struct ImportedFiles(HashMap<PathBuf, (Vec<FileIdentity>, Vec<TraceFolder>)>);
 
 /// The traces at or below `path`, as [`TraceFinder::find`] returns them.
 ///
@@ -78,7 +75,8 @@ impl TraceFinder {
         }
         let skipped = self.skipped.len();
         let mut found = Vec::new();
-        self.walk(path, 0, &mut found);
+        let tree = self.tree_around(path, path, &mut found);
+        self.walk(path, (0, tree), &mut found);
         if !found.is_empty() {
             return Ok(found.into_iter().map(|folder| folder.found_below(path)).collect());
         }
@@ -107,7 +105,12 @@ impl TraceFinder {
 
     fn file(&mut self, path: &Path) -> Result<Vec<TraceFolder>, SourceError> {
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if path.file_name().is_some_and(|name| name == "metadata") {
+        let is_metadata = path.file_name().is_some_and(|name| name == "metadata");
+        let mut found = Vec::new();
+        if self.tree_of_file(folder, if is_metadata { folder } else { path }, &mut found)? {
+            return Ok(found);
+        }
+        if is_metadata {
             return Ok(vec![TraceFolder::open(folder, &self.handles)?]);
         }
         // A stream may begin with any bytes, so that in a trace only the name makes an archive.
@@ -130,12 +133,11 @@ impl TraceFinder {
 
     /// The traces that an importer makes of a file.
     fn import(&mut self, path: &Path, importer: &dyn Importer) -> Result<Vec<TraceFolder>, SourceError> {
-        let now = FileIdentity::of(path)?;
+        let now = vec![FileIdentity::of(path)?];
         if let Some((_, folders)) = self.imported.0.get(path).filter(|(then, _)| *then == now) {
             return Ok(folders.clone());
         }
-        let file = ByteSource::part(path.to_owned(), self.handles.register(path.to_owned()), 0, u64::MAX);
-        let imported = importer.import(&file, &self.options)?;
+        let imported = importer.import(&file_source(path, &self.handles), &self.options)?;
         if imported.is_empty() {
             let what = format!("this is a {}, and there is no trace in it", importer.format());
             return Err(SourceError::new(path, SourceErrorKind::Import(what)));
@@ -146,28 +148,103 @@ impl TraceFinder {
         Ok(folders)
     }
 
+    /// Adds the traces of the tree around a folder, `part` of which the user names; returns its importer if there is
+    /// one.
+    fn tree_around(
+        &mut self,
+        folder: &Path,
+        part: &Path,
+        found: &mut Vec<TraceFolder>,
+    ) -> Option<&'static dyn TreeImporter> {
+        if self.importers.trees.is_empty() {
+            return None;
+        }
+        let (folder, named) = (folder.canonicalize().ok()?, part.canonicalize().ok()?);
+        let root = folder.ancestors().find(|above| root_importer(&self.importers, above).is_some())?;
+        let place = TreePlace { importer: root_importer(&self.importers, root)?, root, named: &named };
+        self.import_tree(place, part, found).then_some(place.importer)
+    }
+
+    /// The same for a file in a folder: where that is a part of a tree, the rest of the tree tells when it was.
+    fn tree_of_file(&mut self, folder: &Path, part: &Path, found: &mut Vec<TraceFolder>) -> Result<bool, SourceError> {
+        let Some(importer) = part_importer(&self.importers, folder) else { return Ok(false) };
+        if part != folder && self.importer(part, true).is_some() {
+            return Ok(false);
+        }
+        let skipped = self.skipped.len();
+        if self.tree_around(folder, part, found).is_none() {
+            self.import_tree(TreePlace { importer, root: folder, named: part }, folder, found);
+        }
+        match self.skipped.len() > skipped {
+            true => Err(self.skipped.swap_remove(skipped)),
+            false => Ok(true),
+        }
+    }
+
+    /// Adds the traces of a tree; whether there is one.
+    fn import_tree(&mut self, place: TreePlace<'_>, path: &Path, found: &mut Vec<TraceFolder>) -> bool {
+        let tree = place.on_disk(&self.importers, &self.handles);
+        if tree.folders.is_empty() {
+            return false;
+        }
+        let now = tree.identities();
+        let known = self.imported.0.get(path).filter(|(then, _)| now.as_ref().is_ok_and(|now| then == now));
+        if let Some((_, folders)) = known {
+            found.extend(folders.iter().cloned());
+            return true;
+        }
+        match now.and_then(|now| Ok((now, tree::import(place.importer, &tree, path)?))) {
+            Ok((now, folders)) => {
+                found.extend(folders.iter().cloned());
+                self.imported.0.insert(path.to_owned(), (now, folders));
+            }
+            Err(error) => self.skipped.push(error),
+        }
+        true
+    }
+
     /// The first bytes of a file, by which its format is recognized.
     fn head(&self, path: &Path) -> Result<Vec<u8>, SourceError> {
         let mut head = vec![0; HEAD_BYTES];
-        let file = self.handles.register(path.to_owned());
-        let size = file.read_at(0, &mut head).map_err(|error| SourceError::new(path, error))?;
+        let size = file_source(path, &self.handles).read_at(0, &mut head)?;
         head.truncate(size);
         Ok(head)
     }
 
     fn in_archive(&mut self, mut archive: Archive) -> Result<Vec<TraceFolder>, SourceError> {
-        let (folders, broken) = (archive.traces(), archive.take_broken());
-        if folders.is_empty() {
+        let broken = archive.take_broken();
+        let (trees, folders) = tree::in_archive(&archive, &self.importers);
+        if folders.is_empty() && trees.is_empty() {
             let seen = || SourceErrorKind::NoTrace(FolderContents::new(archive.names().map(str::to_owned)));
             return Err(broken.unwrap_or_else(|| SourceError::new(archive.path(), seen())));
         }
         self.skipped.extend(broken);
-        let archive = Arc::new(archive);
-        Ok(folders.iter().map(|folder| TraceFolder::in_archive(&archive, folder)).collect())
+        let (archive, mut found) = (Arc::new(archive), Vec::new());
+        for PackedTree { root, importer, tree } in trees {
+            match tree::import(importer, &tree, &archive.path().join(root)) {
+                Ok(traces) => found.extend(traces),
+                Err(error) => self.skipped.push(error),
+            }
+        }
+        found.extend(outermost(&folders).map(|folder| TraceFolder::in_archive(&archive, folder)));
+        found.sort_by(|one, other| one.path().cmp(other.path()));
+        Ok(found)
     }
 
-    fn walk(&mut self, path: &Path, depth: usize, found: &mut Vec<TraceFolder>) {
+    /// Adds the traces at or below a folder, `depth` folders below the named one; the parts of a tree that encloses it are
+    /// there already.
+    fn walk(
+        &mut self,
+        path: &Path,
+        (depth, tree): (usize, Option<&'static dyn TreeImporter>),
+        found: &mut Vec<TraceFolder>,
+    ) {
         let in_trace = path.join("metadata").is_file();
+        let part = part_importer(&self.importers, path);
+        let tree = tree.or_else(|| {
+            let importer = root_importer(&self.importers, path).or(part)?;
+            self.import_tree(TreePlace { importer, root: path, named: path }, path, found).then_some(importer)
+        });
         let entries = match fs::read_dir(path) {
             Ok(entries) => entries,
             Err(error) => return self.skipped.push(SourceError::new(path, error)),
@@ -175,44 +252,32 @@ impl TraceFinder {
         let mut entries: Vec<_> =
             entries.flatten().filter_map(|entry| Some((entry.path(), entry.file_type().ok()?))).collect();
         entries.sort_by(|(one, _), (other, _)| one.cmp(other));
-        // In a trace, a file with any bytes is a stream, unless its extension is that of another format.
         let files = entries.iter().filter(|(_, kind)| kind.is_file()).map(|(file, _)| &**file);
         let importers: Vec<_> = files.filter_map(|file| Some((file, self.importer(file, in_trace)?))).collect();
-        if in_trace {
+        let is_part = tree.is_some() && part.is_some();
+        if in_trace && !is_part {
             let others: Vec<&Path> = importers.iter().map(|(file, _)| *file).collect();
             match TraceFolder::without_files(path, &others, &self.handles) {
                 Ok(folder) => found.push(folder),
                 Err(error) => self.skipped.push(error),
             }
         }
-        for (file, importer) in importers {
+        for (file, importer) in importers.into_iter().filter(|(_, by)| !tree.is_some_and(|tree| tree.takes(*by))) {
             match self.import(file, importer) {
                 Ok(imported) => found.extend(imported),
                 Err(error) => self.skipped.push(error),
             }
         }
-        if depth < DEPTH_MAX && (!in_trace || self.nests(path)) {
-            entries
-                .iter()
-                .filter(|(_, kind)| kind.is_dir())
-                .for_each(|(folder, _)| self.walk(folder, depth + 1, found));
+        if depth < DEPTH_MAX && (!in_trace || is_part) {
+            let folders = entries.iter().filter(|(_, kind)| kind.is_dir());
+            folders.for_each(|(folder, _)| self.walk(folder, (depth + 1, tree), found));
         }
     }
 
-    /// Whether other traces may lie below the folder of a trace.
-    fn nests(&self, path: &Path) -> bool {
-        let metadata = || fs::read(path.join("metadata")).unwrap_or_default();
-        self.importers.nests.is_some_and(|nests| nests(&metadata()))
-    }
-
-    /// The importer of a file in a folder. A file that cannot be read is none of theirs.
+    /// The importer of a file in a folder.
     fn importer(&self, file: &Path, in_trace: bool) -> Option<&'static dyn Importer> {
-        let extension = file.extension().and_then(|extension| extension.to_str());
-        let is_named = |importer: &dyn Importer| extension.is_some_and(|known| importer.extensions().contains(&known));
-        let mut importers = self.importers.files.iter().filter(|importer| !in_trace || is_named(**importer)).peekable();
-        importers.peek()?;
-        let head = self.head(file).ok()?;
-        importers.find(|importer| importer.recognizes(&head)).copied()
+        let name = file.file_name()?.to_string_lossy();
+        file_importer(&self.importers, &file_source(file, &self.handles), &name, in_trace)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::handles::Handles;
 use crate::import::{ImportNote, Imported, ImportedStream};
 use crate::live::LiveState;
 use crate::made::MadePackets;
-use crate::storage::{Disk, FileIdentity, FromFile, InArchive, Joined, Storage};
+use crate::storage::{Disk, FileIdentity, FromFile, InArchive, Joined, Storage, StreamFromFile};
 use crate::stream::{ByteSource, StreamEntry};
 
 /// The files of one trace.
@@ -97,10 +97,12 @@ impl TraceFolder {
         let problems = trace.problems.told().into();
         let lacking: BTreeSet<String> =
             trace.streams.iter().filter(|stream| stream.lacks_end).map(|stream| stream.name.clone()).collect();
-        let of = |(number, stream): (usize, ImportedStream)| (stream.name, (number, stream.index));
-        let files: BTreeMap<String, (usize, Vec<u8>)> = trace.streams.into_iter().enumerate().map(of).collect();
-        let entry = |(name, (number, _)): (&String, &(usize, Vec<u8>))| {
-            let mut entry = StreamEntry::new(name.clone(), name.into(), packets.size(*number));
+        let of = |(number, stream): (usize, ImportedStream)| {
+            (stream.name, StreamFromFile { number, index: stream.index, file: stream.file })
+        };
+        let files: BTreeMap<String, StreamFromFile> = trace.streams.into_iter().enumerate().map(of).collect();
+        let entry = |(name, stream): (&String, &StreamFromFile)| {
+            let mut entry = StreamEntry::new(name.clone(), name.into(), packets.size(stream.number));
             entry.lacks_end = lacking.contains(name);
             entry
         };
@@ -250,6 +252,6 @@ fn common(one: &Path, other: &Path) -> PathBuf {
 }
 
 /// Whether a file of that name holds packets.
-fn is_stream(name: &str) -> bool {
+pub(crate) fn is_stream(name: &str) -> bool {
     name != "metadata" && !name.starts_with('.')
 }

@@ -37,14 +37,73 @@ pub trait Importer: fmt::Debug + Sync {
     fn import(&self, file: &ByteSource, options: &ImportOptions) -> Result<Vec<Imported>, SourceError>;
 }
 
+/// Reads trees of folders that are one recording together, though each folder is a trace.
+pub trait TreeImporter: fmt::Debug + Sync {
+    /// Whether a folder of this name holds one recording and nothing else. Without such a folder, a
+    /// tree begins at the first folder that [is a part](Self::recognizes).
+    fn is_root(&self, name: &str) -> bool;
+
+    /// Whether a folder with such metadata is a part of a tree. Other parts may lie below it.
+    fn recognizes(&self, metadata: &[u8]) -> bool;
+
+    /// Whether files that this importer reads are parts of a tree as well.
+    fn takes(&self, importer: &dyn Importer) -> bool;
+
+    /// The traces in a tree that has at least one folder, as far as the user named them.
+    ///
+    /// # Errors
+    ///
+    /// None of it can be read.
+    fn import(&self, tree: &FileTree) -> Result<Vec<Imported>, SourceError>;
+}
+
+/// The parts of a tree.
+#[derive(Debug, Default)]
+pub struct FileTree {
+    /// The name of the folder that all of it is in, if that says so itself
+    /// ([`TreeImporter::is_root`]).
+    pub root: Option<String>,
+    /// Folders with metadata, in the order of their names.
+    pub folders: Vec<TreeFolder>,
+    /// Files beside them that the tree [takes](TreeImporter::takes), in the order of their names.
+    pub files: Vec<TreeFile>,
+}
+
+/// A folder that is a trace.
+#[derive(Debug)]
+pub struct TreeFolder {
+    /// Its path below the root, with `/`; may be empty.
+    pub name: String,
+    /// The bytes of its metadata.
+    pub metadata: Vec<u8>,
+    /// Its data streams.
+    pub streams: Vec<TreeFile>,
+    /// It is in the part of the tree that the user named, or has a part that is.
+    pub is_named: bool,
+}
+
+/// A file of a tree.
+#[derive(Debug)]
+pub struct TreeFile {
+    /// Its path below the root, with `/`.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: ByteSource,
+    /// In bytes.
+    pub size: u64,
+    /// The file on disk that has the bytes: itself, or an archive.
+    pub on_disk: PathBuf,
+    /// It is in the part of the tree that the user named.
+    pub is_named: bool,
+}
+
 /// The known formats other than CTF.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Importers {
     /// The importers of files; the first that recognizes one has it.
     pub files: &'static [&'static dyn Importer],
-    /// Whether a tracer that writes such metadata leaves other traces in folders below a trace. Of
-    /// other tracers, folders of a trace have no traces below.
-    pub nests: Option<fn(&[u8]) -> bool>,
+    /// The importers of trees.
+    pub trees: &'static [&'static dyn TreeImporter],
 }
 
 /// Bytes of a file by which importers recognize it.
@@ -90,7 +149,7 @@ pub struct Imported {
 /// A data stream of an imported file.
 #[derive(Clone, Debug, Default)]
 pub struct ImportedStream {
-    /// Its name, which is unique and has no `/`.
+    /// Its name, which is unique: words with `/` between them.
     pub name: String,
     /// The sizes of its packets in bytes.
     pub packets: Vec<u64>,
@@ -98,6 +157,8 @@ pub struct ImportedStream {
     pub index: Vec<u8>,
     /// Its last events are missing, as the tracer had no room for them.
     pub lacks_end: bool,
+    /// The file that has its packets, if that is not the trace's own.
+    pub file: Option<PathBuf>,
 }
 
 /// Something assumed.
@@ -170,7 +231,7 @@ impl Imported {
         let mut names: Vec<&str> = self.streams.iter().map(|stream| &*stream.name).collect();
         names.sort_unstable();
         let is_bad = |(place, name): (usize, &&str)| {
-            name.is_empty() || name.contains('/') || place > 0 && names[place - 1] == *name
+            name.split('/').any(|part| matches!(part, "" | "." | "..")) || place > 0 && names[place - 1] == *name
         };
         if let Some(place) = names.iter().enumerate().position(is_bad) {
             return wrong(format!("its importer names a stream {:?}, which is no name of its own", names[place]));

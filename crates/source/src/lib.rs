@@ -18,13 +18,15 @@ mod live;
 mod made;
 mod storage;
 mod stream;
+mod tree;
 
 pub use buffer::{Buffer, BufferPool, SLACK};
 pub use error::{FolderContents, SourceError, SourceErrorKind};
 pub use find::{ImportedFiles, TraceFinder, find};
 pub use folder::TraceFolder;
 pub use import::{
-    HEAD_BYTES, ImportNote, ImportOptions, ImportProblems, Imported, ImportedStream, Importer, Importers, PacketMaker,
+    FileTree, HEAD_BYTES, ImportNote, ImportOptions, ImportProblems, Imported, ImportedStream, Importer, Importers,
+    PacketMaker, TreeFile, TreeFolder, TreeImporter,
 };
 pub use live::{LIVE_FILE, LiveState};
 pub use storage::FileIdentity;

@@ -13,6 +13,8 @@ use crate::stream::ReadAt;
 const KEPT_BYTES: u64 = 64 << 20;
 /// Packets that are kept of each stream: readers of neighboring slices of time are in two.
 const KEPT_PACKETS: u64 = 2;
+/// Small packets that are kept at most, if there are not more streams: finding one takes time.
+const KEPT_COUNT: usize = 256;
 
 /// The packets of all streams of an imported trace.
 pub(crate) struct MadePackets {
@@ -20,7 +22,8 @@ pub(crate) struct MadePackets {
     maker: Arc<dyn PacketMaker>,
     /// For each stream, where its packets end.
     ends: Vec<Vec<u64>>,
-    kept_max: u64,
+    kept_bytes: u64,
+    kept_count: usize,
     recent: Mutex<RecentPackets>,
 }
 
@@ -52,7 +55,8 @@ impl MadePackets {
             path: path.to_owned(),
             maker: Arc::clone(&trace.maker),
             ends: trace.streams.iter().map(|stream| ends(&stream.packets)).collect(),
-            kept_max: KEPT_BYTES.max(largest.sum::<u64>().saturating_mul(KEPT_PACKETS)),
+            kept_bytes: KEPT_BYTES.max(largest.sum::<u64>().saturating_mul(KEPT_PACKETS)),
+            kept_count: KEPT_COUNT.max(trace.streams.len() * KEPT_PACKETS as usize),
             recent: Mutex::default(),
         }
     }
@@ -75,7 +79,7 @@ impl MadePackets {
             let name = self.path.display();
             return Err(io::Error::other(format!("{name} is another file now than when it was opened")));
         }
-        self.recent().put(stream, packet, &bytes, self.kept_max);
+        self.recent().put(stream, packet, &bytes, (self.kept_bytes, self.kept_count));
         Ok(bytes)
     }
 
@@ -95,10 +99,10 @@ impl RecentPackets {
         Some(bytes)
     }
 
-    fn put(&mut self, stream: usize, packet: usize, bytes: &Arc<[u8]>, bytes_max: u64) {
+    fn put(&mut self, stream: usize, packet: usize, bytes: &Arc<[u8]>, (bytes_max, count_max): (u64, usize)) {
         self.packets.push_back((stream, packet, Arc::clone(bytes)));
         self.bytes += bytes.len() as u64;
-        while self.bytes > bytes_max && self.packets.len() > 1 {
+        while self.packets.len() > count_max || self.bytes > bytes_max && self.packets.len() > 1 {
             let Some((_, _, oldest)) = self.packets.pop_front() else { break };
             self.bytes -= oldest.len() as u64;
         }
@@ -187,12 +191,14 @@ mod tests {
         let mut recent = RecentPackets::default();
         let bytes: Arc<[u8]> = vec![0; 10].into();
         for packet in 0..3 {
-            recent.put(0, packet, &bytes, 25);
+            recent.put(0, packet, &bytes, (25, 9));
             // It is asked for all the time, so the other one goes.
             assert!(recent.take(0, 0).is_some());
         }
         assert!(recent.take(0, 1).is_none() && recent.take(0, 2).is_some());
         assert_eq!((recent.packets.len(), recent.bytes), (2, 20));
+        recent.put(0, 3, &bytes, (25, 1));
+        assert_eq!((recent.packets.len(), recent.bytes), (1, 10));
     }
 
     #[test]

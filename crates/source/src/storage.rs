@@ -152,13 +152,24 @@ pub(crate) struct FromFile {
     /// The file that it is made of.
     pub(crate) path: PathBuf,
     pub(crate) metadata: Vec<u8>,
-    /// By the names of streams: their numbers among the packets, and LTTng's index of them.
-    pub(crate) streams: BTreeMap<String, (usize, Vec<u8>)>,
+    /// By the names of streams.
+    pub(crate) streams: BTreeMap<String, StreamFromFile>,
     pub(crate) packets: Arc<MadePackets>,
 }
 
+/// A stream of a trace that was made of a file.
+#[derive(Debug)]
+pub(crate) struct StreamFromFile {
+    /// Its number among the packets.
+    pub(crate) number: usize,
+    /// LTTng's index of it.
+    pub(crate) index: Vec<u8>,
+    /// The file that has its packets, if it is another one.
+    pub(crate) file: Option<PathBuf>,
+}
+
 impl FromFile {
-    fn of(&self, entry: &StreamEntry) -> &(usize, Vec<u8>) {
+    fn of(&self, entry: &StreamEntry) -> &StreamFromFile {
         self.streams.get(&entry.name).expect("the entries are those of these streams")
     }
 }
@@ -169,19 +180,20 @@ impl Storage for FromFile {
     }
 
     fn index(&self, entry: &StreamEntry) -> Result<Option<Vec<u8>>, SourceError> {
-        let (_, index) = self.of(entry);
+        let index = &self.of(entry).index;
         Ok((!index.is_empty()).then(|| index.clone()))
     }
 
     fn stream(&self, entry: &StreamEntry) -> ByteSource {
-        let (stream, _) = *self.of(entry);
+        let stream = self.of(entry).number;
         let made = MadeStream { packets: Arc::clone(&self.packets), stream };
         ByteSource::part(self.path.join(&entry.name), Arc::new(made), 0, self.packets.size(stream))
     }
 
     /// That of the file that it is made of, with the size of the stream.
     fn identity(&self, entry: &StreamEntry) -> Result<FileIdentity, SourceError> {
-        Ok(FileIdentity { size: entry.size, ..FileIdentity::of(&self.path)? })
+        let file = self.of(entry).file.as_ref().unwrap_or(&self.path);
+        Ok(FileIdentity { size: entry.size, ..FileIdentity::of(file)? })
     }
 }
 

@@ -168,7 +168,8 @@ pub(crate) enum Command {
 #[derive(Args)]
 pub(crate) struct Common {
     /// Traces: folders with a `metadata` file, parent folders of these, single stream files, archives (tar, tar.gz,
-    /// tar.zst, zip) of them, captures of packets (pcapng, pcap), or dumps of Barrelfish
+    /// tar.zst, zip) of them, captures of packets (pcapng, pcap), dumps of
+    /// Barrelfish, or trees of Genode's recorder
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     #[command(flatten)]
@@ -293,7 +294,8 @@ be written, 2 wrong usage.";
 #[command(after_help = INDEX_HELP)]
 pub(crate) struct IndexArguments {
     /// Traces: folders with a `metadata` file, parent folders of these, single stream files, archives (tar, tar.gz,
-    /// tar.zst, zip) of them, captures of packets (pcapng, pcap), or dumps of Barrelfish
+    /// tar.zst, zip) of them, captures of packets (pcapng, pcap), dumps of
+    /// Barrelfish, or trees of Genode's recorder
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// Delete the index
@@ -318,7 +320,8 @@ Exit status: 0 everything can be read, 1 a part cannot be read, 2 wrong usage.";
 #[command(after_help = CHECK_HELP)]
 pub(crate) struct CheckArguments {
     /// Traces: folders with a `metadata` file, parent folders of these, single stream files, archives (tar, tar.gz,
-    /// tar.zst, zip) of them, captures of packets (pcapng, pcap), or dumps of Barrelfish
+    /// tar.zst, zip) of them, captures of packets (pcapng, pcap), dumps of
+    /// Barrelfish, or trees of Genode's recorder
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// Count assumptions as errors

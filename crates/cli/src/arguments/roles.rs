@@ -32,7 +32,8 @@ Exit status: 0 a role is bound, 1 no role is bound, 2 wrong usage, or the mappin
 #[command(after_help = ROLES_HELP)]
 pub(crate) struct RolesArguments {
     /// Traces: folders with a `metadata` file, parent folders of these, single stream files, archives (tar, tar.gz,
-    /// tar.zst, zip) of them, captures of packets (pcapng, pcap), or dumps of Barrelfish
+    /// tar.zst, zip) of them, captures of packets (pcapng, pcap), dumps of
+    /// Barrelfish, or trees of Genode's recorder
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// A mapping from events to roles, which takes precedence over the built-in mappings

@@ -35,7 +35,8 @@ status of `kymo record`.";
 #[command(after_help = HELP)]
 pub(crate) struct ViewArguments {
     /// Traces: folders with a `metadata` file, parent folders of these, single stream files, archives (tar, tar.gz,
-    /// tar.zst, zip) of them, captures of packets (pcapng, pcap), or dumps of Barrelfish; default: choose in the page
+    /// tar.zst, zip) of them, captures of packets (pcapng, pcap), dumps of
+    /// Barrelfish, or trees of Genode's recorder; default: choose in the page
     #[arg(value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     #[command(flatten)]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::imported::genode::{METADATA as METADATA_OF_GENODE, packet};
 use crate::program;
 
 /// Commands that read a trace; what they write goes to the folder `out`.
@@ -206,22 +207,42 @@ fn every_assumption_about_imported_files() {
         words(&[1, 20, 1, 0, 20]),
         words(&[3, 20, 4, 0, 20]),
     ];
-    let cases = [
-        ("unknown-frequency", format!("{HEAD}0 1 1\n").into_bytes()),
-        ("guessed-definitions", format!("{HEAD}0 1 1\n").into_bytes()),
-        ("other-lines", format!("{HEAD}noise\n0 1 1\n").into_bytes()),
-        ("unordered-events", format!("{HEAD}0 2 1\n0 1 1\n").into_bytes()),
-        ("buffer-full", format!("{HEAD}{full}").into_bytes()),
-        ("no-time", simple.concat()),
+    // Of a day too late in a leap year.
+    let late = 1_704_067_200_000_000_u64 + 86_400_000_000;
+    let capture = [
+        words(&[0x0A0D_0D0A, 28, 0x1A2B_3C4D, 1, u32::MAX, u32::MAX, 28]),
+        words(&[1, 20, 1, 0, 20]),
+        words(&[6, 36, 0, (late >> 32) as u32, late as u32, 4, 4, 0, 36]),
     ];
-    let names = cases.each_ref().map(|(name, _)| *name);
+    let thread = |begin: u64, end: u64| packet("init", "ep", &[(1, begin, b"a\0"), (2, end, b"a\0")]);
+    let (two, short) = (thread(9, 20), thread((1 << 31) + 9, (1 << 32) - 9));
+    let cases = [
+        ("unknown-frequency", "file", format!("{HEAD}0 1 1\n").into_bytes()),
+        ("guessed-definitions", "file", format!("{HEAD}0 1 1\n").into_bytes()),
+        ("other-lines", "file", format!("{HEAD}noise\n0 1 1\n").into_bytes()),
+        ("unordered-events", "file", format!("{HEAD}0 2 1\n0 1 1\n").into_bytes()),
+        ("buffer-full", "file", format!("{HEAD}{full}").into_bytes()),
+        ("no-time", "file", simple.concat()),
+        ("folder-date", "2024-1-1 0:0:0/init/ep", thread(1, 2)),
+        ("shared-name", "2024-1-1 0:0:0/init/ep", [two, thread(10, 21)].concat()),
+        ("short-clock", "2024-1-1 0:0:0/init/ep", [short, thread(3, 4)].concat()),
+        ("leap-day", "2024-1-1 0:0:0/init.pcapng", capture.concat()),
+    ];
+    let names = cases.each_ref().map(|(name, ..)| *name);
     let listed = listed_assumptions();
     assert_eq!(listed[listed.len() - names.len()..], names, "docs/assumptions.md");
-    for (name, file) in cases {
+    for (name, path, content) in cases {
         let setup = Setup::new(name, "", &[]);
-        fs::write(setup.root.join("file"), file).expect("temporary files may be written");
+        let write = |path: &Path, content: &[u8]| fs::write(path, content).expect("temporary files may be written");
+        let path = setup.root.join("all").join(path);
+        let component = setup.root.join("all/2024-1-1 0:0:0/init");
+        fs::create_dir_all(&component).expect("temporary files may be written");
+        if path.extension().is_some() || path.starts_with(&component) {
+            write(&component.join("metadata"), METADATA_OF_GENODE);
+        }
+        write(&path, &content);
         for (option, gravity, status) in [("--clock-gmt", "warning", 0), ("--strict", "error", 1)] {
-            let done = program::kymo().args(["print", option, "file"]).current_dir(&setup.root).output();
+            let done = program::kymo().args(["print", option, "all"]).current_dir(&setup.root).output();
             let done = done.expect("the program is there");
             let said = String::from_utf8_lossy(&done.stderr).into_owned();
             assert!(said.contains(&format!("{gravity}[{name}]: ")), "{name} {option}: {said}");

@@ -39,7 +39,7 @@ pub(super) fn metadata(
     environment: &[(&str, &str)],
     frequency: Option<u64>,
 ) -> Vec<u8> {
-    let mut text = String::from(tsdl::HEAD);
+    let mut text = [tsdl::BEGINNING, tsdl::TYPES, &tsdl::trace("u32 magic;")].concat();
     text.push_str("env {\n\ttracer_name = \"barrelfish\";\n");
     for (name, value) in environment {
         let _ = writeln!(text, "\t{name} = {};", tsdl::text(value));

@@ -28,6 +28,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use kymo_format::Assumption;
 use kymo_source::{
     ByteSource, ImportNote, ImportOptions, ImportProblems, Imported, ImportedStream, Importer, SourceError,
     SourceErrorKind,
@@ -115,8 +116,9 @@ impl Dump {
             let streams = boot.cores.iter().map(|(core, index)| ImportedStream {
                 name: format!("core{core}"),
                 packets: index.chunks.list.iter().map(metadata::size).collect(),
-                index: packet_index(&index.chunks.list, metadata::HEAD, u64::from(*core), |_| 0),
+                index: packet_index(&index.chunks.list, (metadata::HEAD, 0), u64::from(*core), |_| 0),
                 lacks_end: index.is_full,
+                file: None,
             });
             let streams = streams.collect();
             let dispatchers = dispatchers(&boot);
@@ -161,12 +163,12 @@ fn file_notes(index: &DumpIndex, origin: &DefinitionsOrigin, options: &ImportOpt
     let mut found = Vec::new();
     if options.clock_frequency.is_none() {
         let what = "no frequency of the clock is known: 1 cycle counts as 1 ns; --clock-frequency sets it";
-        found.push(notes::note(notes::UNKNOWN_FREQUENCY, what));
+        found.push(notes::note(Assumption::UnknownFrequency, what));
     }
     if *origin == DefinitionsOrigin::BuiltIn {
         let what = "events have the names of Barrelfish's last revision, as no definitions are beside the dump; \
                     --definitions names a file";
-        found.push(notes::note(notes::GUESSED_DEFINITIONS, what));
+        found.push(notes::note(Assumption::GuessedDefinitions, what));
     }
     if index.other_lines > 0 {
         let (lines, first) = (index.other_lines, index.first_other_line);
@@ -174,7 +176,7 @@ fn file_notes(index: &DumpIndex, origin: &DefinitionsOrigin, options: &ImportOpt
             1 => format!("line {first} is no part of a dump"),
             _ => format!("{lines} lines are no part of a dump; the first is line {first}"),
         };
-        found.push(notes::note(notes::OTHER_LINES, what));
+        found.push(notes::note(Assumption::OtherLines, what));
     }
     found
 }
@@ -190,7 +192,7 @@ fn boot_notes(boot: &Boot) -> Vec<ImportNote> {
                 format!("{} events are", index.chunks.behind)
             };
             let what = format!("core {core}: {events} behind later ones in the file, and here in the order of time");
-            found.push(notes::note(notes::UNORDERED_EVENTS, what));
+            found.push(notes::note(Assumption::UnorderedEvents, what));
         }
         if index.full_before > 0 {
             let dumps =
@@ -199,7 +201,7 @@ fn boot_notes(boot: &Boot) -> Vec<ImportNote> {
                 "core {core}: in {dumps} before the last its memory was full, so that later events are missing there; \
                  Barrelfish does not count them"
             );
-            found.push(notes::note(notes::BUFFER_FULL, what));
+            found.push(notes::note(Assumption::BufferFull, what));
         }
     }
     found

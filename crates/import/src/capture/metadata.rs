@@ -10,7 +10,7 @@ use crate::chunks::ImportChunk;
 use crate::packet::PacketBuilder;
 use crate::tsdl;
 
-const STREAM: &str = "
+const CLOCK: &str = "
 clock {
 \tname = unix;
 \tfreq = 1000000000;
@@ -18,24 +18,25 @@ clock {
 \tabsolute = TRUE;
 };
 
-typealias integer { size = 64; align = 8; signed = false; map = clock.unix.value; } := cycles;
+typealias integer { size = 64; align = 8; signed = false; map = clock.unix.value; } := unix_ns;
+";
 
-stream {
+const STREAM: &str = "
 \tpacket.context := struct {
-\t\tcycles timestamp_begin;
-\t\tcycles timestamp_end;
+\t\tunix_ns timestamp_begin;
+\t\tunix_ns timestamp_end;
 \t\tu64 content_size;
 \t\tu64 packet_size;
 \t\tu64 events_discarded;
 \t\tstring interface;
 \t};
-\tevent.header := struct { u8 id; cycles timestamp; };
+\tevent.header := struct { u8 id; unix_ns timestamp; };
 };
 ";
 
 /// The metadata of a capture.
 pub(super) fn metadata(index: &CaptureIndex, format: &str) -> Vec<u8> {
-    let mut text = String::from(tsdl::HEAD);
+    let mut text = [tsdl::BEGINNING, tsdl::TYPES, &tsdl::trace("u32 magic; u32 stream_id;")].concat();
     let _ = writeln!(text, "env {{\n\ttracer_name = {};", tsdl::text(format));
     if let Some(section) = index.sections.first() {
         let facts = [
@@ -51,24 +52,38 @@ pub(super) fn metadata(index: &CaptureIndex, format: &str) -> Vec<u8> {
     }
     let _ = writeln!(text, "\tsections = {};", index.sections.len());
     text.push_str("};\n");
-    text.push_str(STREAM);
+    text.push_str(&stream_text(0));
+    text.into_bytes()
+}
+
+/// The part that describes a class of data streams of that id. It needs [`tsdl::TYPES`].
+pub(crate) fn stream_text(stream_id: u32) -> String {
+    let mut text = format!("{CLOCK}\nstream {{\n\tid = {stream_id};{STREAM}");
     for class in CLASSES {
         let (name, id, fields) = (tsdl::text(class.name()), class.number(), class.fields());
-        let _ = write!(text, "\nevent {{\n\tname = {name};\n\tid = {id};\n\tfields := struct {{ {fields} }};\n}};\n");
+        let _ = write!(text, "\nevent {{\n\tname = {name};\n\tid = {id};\n\tstream_id = {stream_id};\n");
+        let _ = write!(text, "\tfields := struct {{ {fields} }};\n}};\n");
     }
-    text.into_bytes()
+    text
 }
 
 /// Bytes of a packet before its events.
 pub(super) fn head_bytes(name: &str) -> u64 {
-    4 + 5 * 8 + name.len() as u64 + 1
+    2 * 4 + 5 * 8 + name.len() as u64 + 1
 }
 
-/// The head of a chunk's packet.
-pub(super) fn put_head(builder: &mut PacketBuilder, name: &str, chunk: &ImportChunk<CaptureFacts>) {
+/// The head of a chunk's packet; its times are said to be `ahead` nanoseconds late.
+pub(super) fn put_head(
+    builder: &mut PacketBuilder,
+    (stream_id, ahead): (u32, u64),
+    name: &str,
+    chunk: &ImportChunk<CaptureFacts>,
+) {
     let bits = (head_bytes(name) + chunk.bytes) * 8;
     builder.u32(magic::PACKET);
-    for value in [chunk.earliest, chunk.latest, bits, bits, chunk.facts.dropped] {
+    builder.u32(stream_id);
+    let (earliest, latest) = (chunk.earliest.saturating_sub(ahead), chunk.latest.saturating_sub(ahead));
+    for value in [earliest, latest, bits, bits, chunk.facts.dropped] {
         builder.u64(value);
     }
     builder.bytes(name.as_bytes());

@@ -21,10 +21,15 @@ mod tests;
 
 use std::sync::Arc;
 
-use kymo_source::{ByteSource, ImportOptions, Imported, ImportedStream, Importer, SourceError, SourceErrorKind};
+use kymo_format::Assumption;
+use kymo_source::{
+    ByteSource, ImportNote, ImportOptions, ImportProblems, Imported, ImportedStream, Importer, PacketMaker,
+    SourceError, SourceErrorKind,
+};
 
 use file::CaptureForm;
 use index::{CaptureIndex, CaptureStream};
+pub(crate) use metadata::stream_text;
 use packets::CapturePackets;
 
 use crate::chunks::packet_index;
@@ -48,37 +53,69 @@ impl Importer for PacketCapture {
     }
 
     fn import(&self, file: &ByteSource, _: &ImportOptions) -> Result<Vec<Imported>, SourceError> {
-        let Some(index) = index::read(file)? else {
+        let Some(read) = CaptureStreams::read(file)? else {
             let what = "this is no capture of packets any more".to_owned();
             return Err(SourceError { path: file.path().to_owned(), kind: SourceErrorKind::Import(what) });
         };
         let mut magic = [0; 4];
         file.read_at(0, &mut magic)?;
         let format = if magic == [0x0A, 0x0D, 0x0D, 0x0A] { "pcapng" } else { "pcap" };
-        Ok(vec![imported(file, index, format)])
+        let metadata = metadata::metadata(&read.index, format);
+        let ClassStreams { list: streams, maker, problems, notes } = read.in_class(0, 0);
+        Ok(vec![Imported { name: String::new(), metadata, streams, maker, problems, notes }])
     }
 }
 
-fn imported(file: &ByteSource, index: CaptureIndex, format: &str) -> Imported {
-    let metadata = metadata::metadata(&index, format);
-    let notes = notes_of(&index);
-    let names = stream_names(&index.streams);
-    let streams = index.streams.iter().zip(names).enumerate().map(|(number, (stream, name))| {
-        let (head, chunks) = (metadata::head_bytes(&stream.name), &stream.chunks.list);
-        ImportedStream {
-            name,
-            packets: chunks.iter().map(|chunk| head + chunk.bytes).collect(),
-            index: packet_index(chunks, head, number as u64, |facts| facts.dropped),
-            ..ImportedStream::default()
-        }
-    });
-    let streams = streams.collect();
-    let maker = CapturePackets {
-        file: file.clone(),
-        sections: index.sections,
-        streams: index.streams.into_iter().map(|stream| (stream.name, stream.chunks.list)).collect(),
-    };
-    Imported { name: String::new(), metadata, streams, maker: Arc::new(maker), problems: index.problems, notes }
+/// A capture after its first reading.
+#[derive(Debug)]
+pub(crate) struct CaptureStreams {
+    file: ByteSource,
+    index: CaptureIndex,
+}
+
+/// A capture's interfaces as data streams of a class.
+#[derive(Debug)]
+pub(crate) struct ClassStreams {
+    pub(crate) list: Vec<ImportedStream>,
+    pub(crate) maker: Arc<dyn PacketMaker>,
+    pub(crate) problems: ImportProblems,
+    pub(crate) notes: Vec<ImportNote>,
+}
+
+impl CaptureStreams {
+    /// Reads a whole file; `None`: it is no capture.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub(crate) fn read(file: &ByteSource) -> Result<Option<Self>, SourceError> {
+        Ok(index::read(file)?.map(|index| Self { file: file.clone(), index }))
+    }
+
+    /// The first time of a packet, since 1970.
+    pub(crate) fn earliest_ns(&self) -> Option<u64> {
+        self.index.streams.iter().filter_map(|stream| Some(stream.chunks.list.first()?.earliest)).min()
+    }
+
+    /// As data streams of a class ([`stream_text`]), with times that are `ahead` nanoseconds earlier than in the file.
+    pub(crate) fn in_class(self, class: u32, ahead: u64) -> ClassStreams {
+        let Self { file, index } = self;
+        let notes = notes_of(&index);
+        let names = stream_names(&index.streams);
+        let streams = index.streams.iter().zip(names).enumerate().map(|(number, (stream, name))| {
+            let (head, chunks) = (metadata::head_bytes(&stream.name), &stream.chunks.list);
+            ImportedStream {
+                name,
+                packets: chunks.iter().map(|chunk| head + chunk.bytes).collect(),
+                index: packet_index(chunks, (head, ahead), number as u64, |facts| facts.dropped),
+                ..ImportedStream::default()
+            }
+        });
+        let list = streams.collect();
+        let streams = index.streams.into_iter().map(|stream| (stream.name, stream.chunks.list)).collect();
+        let maker = Arc::new(CapturePackets { file, sections: index.sections, class, ahead, streams });
+        ClassStreams { list, maker, problems: index.problems, notes }
+    }
 }
 
 /// Names of streams: those of interfaces, which may have any character, and behind that a number where one is taken.
@@ -93,19 +130,19 @@ fn stream_names(streams: &[CaptureStream]) -> Vec<String> {
     names
 }
 
-fn notes_of(index: &CaptureIndex) -> Vec<kymo_source::ImportNote> {
+fn notes_of(index: &CaptureIndex) -> Vec<ImportNote> {
     let mut found = Vec::new();
     for stream in index.streams.iter().filter(|stream| stream.chunks.behind > 0) {
         let (name, behind) = (&stream.name, stream.chunks.behind);
         let packets = if behind == 1 { "1 packet is".to_owned() } else { format!("{behind} packets are") };
         let what = format!("{name}: {packets} behind later ones in the file, and here in the order of time");
-        found.push(notes::note(notes::UNORDERED_EVENTS, what));
+        found.push(notes::note(Assumption::UnorderedEvents, what));
     }
     if index.timeless > 0 {
         let packets =
             if index.timeless == 1 { "1 packet has".to_owned() } else { format!("{} packets have", index.timeless) };
         let what = format!("{packets} no time: here the time of the packet before");
-        found.push(notes::note(notes::NO_TIME, what));
+        found.push(notes::note(Assumption::NoTime, what));
     }
     found
 }

@@ -16,6 +16,10 @@ use crate::window::FileWindow;
 pub(super) struct CapturePackets {
     pub(super) file: ByteSource,
     pub(super) sections: Vec<SectionIndex>,
+    /// The class of the data streams.
+    pub(super) class: u32,
+    /// Nanoseconds by which times in the file are late.
+    pub(super) ahead: u64,
     /// For each stream its interface's name, and its chunks.
     pub(super) streams: Vec<(String, Vec<ImportChunk<CaptureFacts>>)>,
 }
@@ -35,7 +39,7 @@ impl PacketMaker for CapturePackets {
         let mut begins = Vec::with_capacity(chunk.events as usize);
         self.put_events(stream, chunk, &mut events, &mut begins)?;
         let mut builder = PacketBuilder::new(metadata::head_bytes(name), chunk.bytes);
-        metadata::put_head(&mut builder, name, chunk);
+        metadata::put_head(&mut builder, (self.class, self.ahead), name, chunk);
         if begins.is_sorted_by_key(|(time, _)| *time) {
             builder.bytes(&events.bytes);
             return Ok(builder.bytes);
@@ -79,7 +83,7 @@ impl CapturePackets {
             latest = latest.max(time);
             begins.push((time, builder.bytes.len()));
             builder.u8(heads.class.number());
-            builder.u64(time);
+            builder.u64(time.saturating_sub(self.ahead));
             builder.u8(direction(&packet, &heads, interface) as u8);
             builder.u32(packet.captured);
             builder.u32(packet.length);

@@ -87,8 +87,8 @@ fn events(folder: &TraceFolder) -> Vec<(String, Vec<SeenPacket>)> {
         let mut rest = &bytes[..];
         while !rest.is_empty() {
             let word = |at: usize| u64::from_le_bytes(rest[at..at + 8].try_into().unwrap());
-            let (packet, next) = rest.split_at((word(28) / 8) as usize);
-            let head = 45 + packet[44..].iter().position(|byte| *byte == 0).unwrap();
+            let (packet, next) = rest.split_at((word(32) / 8) as usize);
+            let head = 49 + packet[48..].iter().position(|byte| *byte == 0).unwrap();
             let mut events = &packet[head..];
             let before = seen.len();
             while !events.is_empty() {
@@ -183,11 +183,11 @@ fn what_a_capture_lacks_is_told() {
     assert_eq!(folder.problems(), ["byte 260: a packet of interface 3, though the section has described 1"]);
     let lost = |place: u64| {
         let mut count = [0; 8];
-        folder.stream(0).read_at(place + 36, &mut count).unwrap();
+        folder.stream(0).read_at(place + 40, &mut count).unwrap();
         u64::from_le_bytes(count)
     };
     // An empty packet comes first.
-    assert_eq!((lost(0), lost(44 + 12)), (0, 7));
+    assert_eq!((lost(0), lost(48 + 12)), (0, 7));
 }
 
 #[test]

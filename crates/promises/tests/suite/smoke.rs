@@ -109,6 +109,17 @@ fn imports() {
 }
 
 #[test]
+fn imported_threads() {
+    let folder = ImportFolder::new();
+    let seeds = ImportFolder::thread_seeds();
+    seeds.iter().for_each(|seed| folder.hold_thread(seed));
+    smoke(1000, |random| {
+        let seed = &seeds[random.below(seeds.len())];
+        folder.hold_thread(&random.damaged(seed));
+    });
+}
+
+#[test]
 fn imported_definitions() {
     let folder = ImportFolder::new();
     let seeds = ImportFolder::definition_seeds();

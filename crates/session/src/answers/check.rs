@@ -141,7 +141,7 @@ const ENDS_EARLY: CheckRule = rule(
     "copy the file again; of a session that is still recorded, stop it first",
 );
 /// What importers assume, and what is not known of a file in another format.
-const IMPORTED: [CheckRule; 6] = [
+const IMPORTED: [CheckRule; 10] = [
     rule(
         Gravity::Assumption,
         Assumption::UnknownFrequency.name(),
@@ -159,6 +159,18 @@ const IMPORTED: [CheckRule; 6] = [
         Gravity::Assumption,
         Assumption::NoTime.name(),
         "capture with blocks that have times (Enhanced Packet Blocks)",
+    ),
+    rule(
+        Gravity::Assumption,
+        Assumption::FolderDate.name(),
+        "the recorder writes no time of day for its clock: times of one recording are right among each other",
+    ),
+    rule(Gravity::Assumption, Assumption::SharedName.name(), "give each thread of a component a name of its own"),
+    rule(Gravity::Assumption, Assumption::ShortClock.name(), "record with a shorter period than the clock's"),
+    rule(
+        Gravity::Assumption,
+        Assumption::LeapDay.name(),
+        "other programs show these packets a day later; nothing is to be done here",
     ),
 ];
 const BUFFER_FULL: CheckRule =
@@ -259,7 +271,8 @@ fn check_opened(trace: &Trace, findings: &mut CheckFindings) {
     diagnostics(&trace.metadata, trace.folder.path(), findings);
     findings.add_each(&IMPORT, &trace.folder.path().display().to_string(), trace.folder.problems());
     for note in trace.folder.notes() {
-        let Some(rule) = IMPORTED.iter().find(|rule| rule.name == note.assumption) else { continue };
+        let other = rule(Gravity::Assumption, note.assumption, "see docs/assumptions.md");
+        let rule = IMPORTED.iter().find(|rule| rule.name == note.assumption).unwrap_or(&other);
         findings.add_each(rule, &trace.folder.path().display().to_string(), std::slice::from_ref(&note.what));
     }
     for broken in trace.broken_files.iter() {

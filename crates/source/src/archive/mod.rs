@@ -117,19 +117,21 @@ impl Archive {
         below.map(move |(name, entry)| (&name[length..], entry)).filter(|(name, _)| !name.contains('/'))
     }
 
-    /// The outermost folders that hold a file named `metadata`.
-    pub(crate) fn traces(&self) -> Vec<String> {
+    /// The entries that lie in a folder or in one below it.
+    pub(crate) fn files_below(&self, folder: &str) -> impl Iterator<Item = (&str, &ArchiveEntry)> {
+        let prefix = join(folder, "");
+        let below = self.entries.range(prefix.clone()..).take_while(move |(name, _)| name.starts_with(&prefix));
+        below.map(|(name, entry)| (&**name, entry))
+    }
+
+    /// All folders that hold a file named `metadata`.
+    pub(crate) fn metadata_folders(&self) -> BTreeSet<String> {
         let folder = |name: &str| match name.rsplit_once('/') {
             Some((folder, "metadata")) => Some(folder.to_owned()),
             None if name == "metadata" => Some(String::new()),
             _ => None,
         };
-        let all: BTreeSet<String> = self.entries.keys().filter_map(|name| folder(name)).collect();
-        let outermost = |folder: &&String| {
-            let above = folder.match_indices('/').map(|(at, _)| &folder[..at]);
-            (folder.is_empty() || !all.contains("")) && above.into_iter().all(|above| !all.contains(above))
-        };
-        all.iter().filter(outermost).cloned().collect()
+        self.entries.keys().filter_map(|name| folder(name)).collect()
     }
 
     /// The names of the first entries.
@@ -146,6 +148,15 @@ impl Archive {
 /// The path of `name` in `folder`.
 pub(crate) fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+/// Those of some folders that are not below another one of them.
+pub(crate) fn outermost(folders: &[String]) -> impl Iterator<Item = &String> {
+    let all: BTreeSet<&str> = folders.iter().map(String::as_str).collect();
+    folders.iter().filter(move |folder| {
+        let mut above = folder.match_indices('/').map(|(at, _)| &folder[..at]);
+        (folder.is_empty() || !all.contains("")) && above.all(|above| !all.contains(above))
+    })
 }
 
 /// A name as a path inside the archive; `None` if it leads out of it or nowhere.

@@ -2,6 +2,7 @@
 
 mod barrelfish;
 mod capture;
+pub(crate) mod genode;
 
 use std::fs;
 use std::path::{Path, PathBuf};
