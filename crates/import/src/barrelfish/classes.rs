@@ -71,7 +71,7 @@ pub(super) struct DumpClasses {
 const CLASSES_MAX: usize = 60_000;
 
 /// Bytes that all events have: class, time, dispatcher, application.
-const COMMON_BYTES: u8 = 2 + 8 + 4 + TEXT_BYTES as u8;
+pub(super) const COMMON_BYTES: u8 = 2 + 8 + 4 + TEXT_BYTES as u8;
 
 /// Bytes of an application's name in a packet: that of a dispatcher without a name is its address.
 pub(super) const TEXT_BYTES: usize = 10;

@@ -65,6 +65,17 @@ pub(super) struct CoreIndex {
     pub(super) is_full: bool,
     pub(super) full_before: u64,
     running: RunningDispatcher,
+    recent: RecentDcbs,
+}
+
+/// DCBs that are in [`CoreIndex::dcbs`] for sure: each switch would ask.
+#[derive(Debug)]
+struct RecentDcbs([u32; 64]);
+
+impl Default for RecentDcbs {
+    fn default() -> Self {
+        Self([0; 64])
+    }
 }
 
 /// A program that a core can run.
@@ -95,6 +106,17 @@ pub(super) struct DumpFacts {
 impl ChunkFacts for DumpFacts {
     fn go_on(&self, later: &Self) -> bool {
         (self.shift, self.table) == (later.shift, later.table)
+    }
+}
+
+impl CoreIndex {
+    fn runs(&mut self, dcb: u32) {
+        // Kernels put them in blocks of 512 bytes.
+        let recent = &mut self.recent.0[(dcb >> 9) as usize % 64];
+        if *recent != dcb || dcb == 0 {
+            *recent = dcb;
+            self.dcbs.insert(dcb);
+        }
     }
 }
 
@@ -145,6 +167,8 @@ pub(super) fn read(file: &ByteSource, classes: &DumpClasses) -> Result<DumpIndex
 struct DumpReading<'c> {
     classes: &'c DumpClasses,
     index: DumpIndex,
+    /// Those of the last boot.
+    cores: Vec<(u32, CoreIndex)>,
     line: u64,
     /// The dump that lines are of; `None`: no line said so.
     dump: Option<DumpHead>,
@@ -167,6 +191,8 @@ struct CoreSection {
     table: usize,
     events: u64,
     applications: u64,
+    /// Its place in [`DumpReading::cores`], from its first event on.
+    place: usize,
     /// Whether a line `# Core` began it.
     has_head: bool,
 }
@@ -176,6 +202,7 @@ impl<'c> DumpReading<'c> {
         Self {
             classes,
             index: DumpIndex::default(),
+            cores: Vec::new(),
             line: 0,
             dump: None,
             is_counted: false,
@@ -272,27 +299,35 @@ impl<'c> DumpReading<'c> {
     /// The section of a core in this dump.
     #[inline]
     fn section(&mut self, core: u32) -> &mut CoreSection {
+        let number = self.section_number(core);
+        &mut self.sections[number].1
+    }
+
+    #[inline]
+    fn section_number(&mut self, core: u32) -> usize {
         if self.sections.get(self.last).is_none_or(|(known, _)| *known != core) {
             self.last = self.find_section(core);
         }
-        &mut self.sections[self.last].1
+        self.last
     }
 
+    #[cold]
     fn find_section(&mut self, core: u32) -> usize {
         let known = self.sections.iter().position(|(known, _)| *known == core);
         known.unwrap_or_else(|| {
             let table = self.index.tables.len();
             self.index.tables.push(HashMap::new());
-            self.sections
-                .push((core, CoreSection { offset: 0, shift: 0, table, events: 0, applications: 0, has_head: false }));
+            let section =
+                CoreSection { offset: 0, shift: 0, table, events: 0, applications: 0, place: 0, has_head: false };
+            self.sections.push((core, section));
             self.sections.len() - 1
         })
     }
 
     fn end_sections(&mut self) {
-        for (number, section) in std::mem::take(&mut self.sections) {
-            let core = self.index.boots.last_mut().and_then(|boot| boot.cores.get_mut(&number));
-            if let Some(core) = core.filter(|_| section.events > 0) {
+        for (_, section) in std::mem::take(&mut self.sections) {
+            if section.events > 0 {
+                let (_, core) = &mut self.cores[section.place];
                 core.full_before += u64::from(core.is_full);
                 core.is_full = section.has_head && is_full(&section, self.index.is_current);
             }
@@ -301,60 +336,71 @@ impl<'c> DumpReading<'c> {
 
     #[inline]
     fn event(&mut self, event: DumpRecord, at: u64, length: usize) {
-        let mut section = *self.section(event.core);
-        if section.events == 0 {
-            section.shift = self.first_event(event, &section);
+        let number = self.section_number(event.core);
+        if self.sections[number].1.events == 0 {
+            let section = self.sections[number].1;
+            let (shift, place) = self.first_event(event, &section);
+            (self.sections[number].1.shift, self.sections[number].1.place) = (shift, place);
         }
+        let section = &mut self.sections[number].1;
         section.events += 1;
-        let shift = section.shift;
-        *self.section(event.core) = section;
+        let (shift, table) = (section.shift, section.table);
+        let (_, core) = &mut self.cores[section.place];
         let time = shifted(event.time, shift);
         let class = self.classes.of(event.raw);
-        let boot = self.index.boots.last_mut().expect("the first event begins one");
-        if class == SEND || class == RECEIVE {
-            boot.has_sequences |= event.raw & 0xFFF != 0;
+        if (class == SEND || class == RECEIVE) && event.raw & 0xFFF != 0 {
+            self.index.boots.last_mut().expect("the first event begins one").has_sequences = true;
         }
-        let core = boot.cores.get_mut(&event.core).expect("the first event of a core begins it");
         let (place, bytes) = (at..at + length as u64, u64::from(self.classes.sizes[class as usize]));
-        core.chunks.add(time, place, bytes, DumpFacts { running: core.running.dcb, shift, table: section.table });
+        core.chunks.add(time, place, bytes, DumpFacts { running: core.running.dcb, shift, table });
         match self.classes.argument(class) {
             DumpArgument::Switch => {
                 core.running.switch(time, event.raw as u32);
-                core.dcbs.insert(event.raw as u32);
+                core.runs(event.raw as u32);
             }
-            DumpArgument::RunDispatcher => {
-                core.dcbs.insert(event.raw as u32);
-            }
+            DumpArgument::RunDispatcher => core.runs(event.raw as u32),
             _ => {}
         }
     }
 
-    /// At the first event of a core in a dump; returns the shift of its times.
+    /// At the first event of a core in a dump; returns the shift of its times, and the place of the core.
     #[cold]
-    fn first_event(&mut self, event: DumpRecord, section: &CoreSection) -> i64 {
-        let steps_back = |core: &CoreIndex| {
+    fn first_event(&mut self, event: DumpRecord, section: &CoreSection) -> (i64, usize) {
+        let steps_back = |(_, core): &(u32, CoreIndex)| {
             let time = shifted(event.time, section.offset);
             core.chunks.latest.saturating_sub(time) > STEP_MAX
         };
         let begun_anew = section.has_head
             && !self.is_counted
             && self.index.is_current
-            && self.index.boots.last().and_then(|boot| boot.cores.get(&event.core)).is_some_and(steps_back);
+            && self.cores.iter().find(|(known, _)| *known == event.core).is_some_and(steps_back);
         if begun_anew || self.index.boots.is_empty() || self.legacy_boot() {
+            self.end_boot();
             self.index.boots.push(Boot::default());
         }
         let boot = self.index.boots.last_mut().expect("there is one");
         if !std::mem::replace(&mut self.is_counted, true) {
             boot.dumps.extend(self.dump);
         }
-        let core = boot.cores.entry(event.core).or_default();
-        core.offsets.insert(section.offset);
+        let known = self.cores.iter().position(|(known, _)| *known == event.core);
+        let place = known.unwrap_or_else(|| {
+            self.cores.push((event.core, CoreIndex::default()));
+            self.cores.len() - 1
+        });
+        self.cores[place].1.offsets.insert(section.offset);
         // Before 2013, times count from the start of their dump.
         let later = match (boot.dumps.first(), self.dump) {
             (Some(first), Some(this)) if !self.index.is_current => this.start.wrapping_sub(first.start) as i64,
             _ => 0,
         };
-        section.offset.wrapping_add(later)
+        (section.offset.wrapping_add(later), place)
+    }
+
+    /// Gives the last boot its cores.
+    fn end_boot(&mut self) {
+        if let Some(boot) = self.index.boots.last_mut() {
+            boot.cores = std::mem::take(&mut self.cores).into_iter().collect();
+        }
     }
 
     /// Whether a dump with times from its start on began before the last one did.
@@ -366,6 +412,7 @@ impl<'c> DumpReading<'c> {
 
     fn end(mut self, file_bytes: u64) -> DumpIndex {
         self.end_sections();
+        self.end_boot();
         self.line += 1;
         self.check_promise(file_bytes);
         // A dump without an event is one all the same.

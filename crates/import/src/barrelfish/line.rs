@@ -11,6 +11,7 @@
 //!
 //! Consoles print other things between these, and networks a length before each dump.
 
+use super::digits::{decimal, hexadecimal};
 use super::lines::LINE_MAX;
 
 /// The meaning of a line.
@@ -93,44 +94,6 @@ pub(super) fn event_at(bytes: &[u8]) -> Option<(DumpRecord, usize)> {
 fn after_space(bytes: &[u8], at: usize) -> Option<usize> {
     (bytes.get(at) == Some(&b' ')).then_some(at + 1)
 }
-
-/// A decimal number of 1 to `digits_max` digits, and the place behind it.
-#[inline]
-fn decimal(bytes: &[u8], start: usize, digits_max: usize) -> Option<(u64, usize)> {
-    let (mut number, mut at) = (0_u64, start);
-    while let Some(digit) = bytes.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
-        number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
-        at += 1;
-    }
-    (at > start && at - start <= digits_max).then_some((number, at))
-}
-
-/// A hexadecimal number of 1 to 16 digits, and the place behind it.
-#[inline]
-fn hexadecimal(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
-    let (mut number, mut at) = (0_u64, start);
-    while let Some(&byte) = bytes.get(at) {
-        let digit = HEX[byte as usize];
-        if digit > 15 {
-            break;
-        }
-        number = number << 4 | u64::from(digit);
-        at += 1;
-    }
-    (at > start && at - start <= 16).then_some((number, at))
-}
-
-/// The values of digits; more than 15 for all else.
-const HEX: [u8; 256] = {
-    let mut values = [0xFF; 256];
-    let mut digit = 0;
-    while digit < 16 {
-        values[b"0123456789abcdef"[digit] as usize] = digit as u8;
-        values[b"0123456789ABCDEF"[digit] as usize] = digit as u8;
-        digit += 1;
-    }
-    values
-};
 
 fn of_digits(line: &[u8]) -> DumpLine<'_> {
     let mut words =

@@ -14,6 +14,7 @@
 
 mod classes;
 mod definitions;
+mod digits;
 mod index;
 mod json;
 mod line;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kymo_source::{ByteSource, PacketMaker, SourceError};
 
-use super::classes::{DumpArgument, DumpClasses, TEXT_BYTES};
+use super::classes::{COMMON_BYTES, DumpArgument, DumpClasses, TEXT_BYTES};
 use super::index::{DumpApplication, DumpFacts, RunningDispatcher, shifted};
 use super::line::{DumpLine, DumpRecord, event_at};
 use super::lines::LineReader;
@@ -53,51 +53,61 @@ impl PacketMaker for DumpPackets {
     fn make(&self, stream: usize, packet: usize) -> Result<Vec<u8>, SourceError> {
         let (core, chunks) = &self.cores[stream];
         let chunk = &chunks[packet];
-        let events = self.events(*core, chunk)?;
         let mut builder = PacketBuilder::new(super::metadata::HEAD, chunk.bytes);
         super::metadata::put_head(&mut builder, *core, chunk);
+        let head = builder.bytes.len();
         let mut records = RecordWriter::new(self, *core, chunk);
-        for event in &events {
-            records.put(&mut builder, event);
+        let (mut is_ordered, mut latest) = (true, 0);
+        self.events(*core, chunk, |event| {
+            is_ordered &= event.time >= latest;
+            latest = event.time;
+            records.put(&mut builder, &event);
+        })?;
+        if !is_ordered {
+            // Rarely: so only now they are kept.
+            builder.bytes.truncate(head);
+            let mut events = Vec::with_capacity(chunk.events as usize);
+            self.events(*core, chunk, |event| events.push(event))?;
+            events.sort_by_key(|event| event.time);
+            let mut records = RecordWriter::new(self, *core, chunk);
+            events.iter().for_each(|event| records.put(&mut builder, event));
         }
         Ok(builder.bytes)
     }
 }
 
 impl DumpPackets {
-    /// The events of a chunk in the order of time.
-    fn events(&self, core: u32, chunk: &ImportChunk<DumpFacts>) -> Result<Vec<DumpRecord>, SourceError> {
-        let mut events = Vec::with_capacity(chunk.events as usize);
+    /// Hands on the events of a chunk in the order of the file.
+    #[inline]
+    fn events(
+        &self,
+        core: u32,
+        chunk: &ImportChunk<DumpFacts>,
+        mut with: impl FnMut(DumpRecord),
+    ) -> Result<(), SourceError> {
         let mut lines = LineReader::new(&self.file, chunk.place.clone());
-        let mut is_ordered = true;
-        let mut latest = 0;
-        let mut add = |event: DumpRecord| {
-            if event.core == core {
-                is_ordered &= event.time >= latest;
-                latest = event.time;
-                events.push(event);
-            }
-        };
         while let Some(lines) = lines.next()? {
             let mut place = 0;
             while place < lines.bytes.len() {
                 let rest = &lines.bytes[place..];
-                if let Some((event, length)) = event_at(rest) {
-                    add(event);
-                    place += length;
-                    continue;
+                let (event, length) = match event_at(rest) {
+                    Some((event, length)) => (Some(event), length),
+                    None => {
+                        let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
+                        let event = match DumpLine::of(line) {
+                            DumpLine::Event(event) => Some(event),
+                            _ => None,
+                        };
+                        (event, line.len() + 1)
+                    }
+                };
+                if let Some(event) = event.filter(|event| event.core == core) {
+                    with(event);
                 }
-                let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
-                if let DumpLine::Event(event) = DumpLine::of(line) {
-                    add(event);
-                }
-                place += line.len() + 1;
+                place += length;
             }
         }
-        if !is_ordered {
-            events.sort_by_key(|event| event.time);
-        }
-        Ok(events)
+        Ok(())
     }
 }
 
@@ -108,11 +118,17 @@ struct RecordWriter<'p> {
     chunk: &'p ImportChunk<DumpFacts>,
     running: RunningDispatcher,
     now: RunDispatcher,
+    /// Dispatchers that were looked up, at the place of their DCB.
+    recent: Vec<Option<(u32, RunDispatcher)>>,
 }
+
+/// Places of [`RecordWriter::recent`].
+const RECENT: usize = 64;
 
 impl<'p> RecordWriter<'p> {
     fn new(packets: &'p DumpPackets, core: u32, chunk: &'p ImportChunk<DumpFacts>) -> Self {
-        let mut records = Self { packets, core, chunk, running: RunningDispatcher::default(), now: NONE };
+        let mut records =
+            Self { packets, core, chunk, running: RunningDispatcher::default(), now: NONE, recent: vec![None; RECENT] };
         records.now = match chunk.facts.running {
             Some(dcb) => records.dispatcher(dcb),
             None => records.before_first(),
@@ -130,17 +146,23 @@ impl<'p> RecordWriter<'p> {
             self.running.switch(time, number);
             self.now = self.dispatcher(number);
         }
-        builder.u16(class);
-        builder.u64(time);
-        builder.u32(self.now.number as u32);
-        builder.bytes(&self.now.name);
+        let mut common = [0; COMMON_BYTES as usize];
+        common[..2].copy_from_slice(&class.to_le_bytes());
+        common[2..10].copy_from_slice(&time.to_le_bytes());
+        common[10..14].copy_from_slice(&self.now.number.to_le_bytes());
+        common[14..].copy_from_slice(&self.now.name);
+        builder.bytes(&common);
         match argument {
             DumpArgument::Absent => {}
-            DumpArgument::Switch => self.put_dispatcher(builder, number, before),
-            DumpArgument::RunDispatcher => self.put_dispatcher(builder, number, self.dispatcher(number)),
+            DumpArgument::Switch => put_dispatcher(builder, number, before),
+            DumpArgument::RunDispatcher => {
+                let dispatcher = self.dispatcher(number);
+                put_dispatcher(builder, number, dispatcher);
+            }
             DumpArgument::DispatcherOrNumber => {
                 let known = self.packets.dispatchers.known.contains_key(&(self.core, number));
-                self.put_dispatcher(builder, number, if known { self.dispatcher(number) } else { NONE });
+                let dispatcher = if known { self.dispatcher(number) } else { NONE };
+                put_dispatcher(builder, number, dispatcher);
             }
             DumpArgument::Message => {
                 let message = raw & 0x00FF_FFFF_FFFF_FFFF;
@@ -162,14 +184,23 @@ impl<'p> RecordWriter<'p> {
         }
     }
 
-    fn put_dispatcher(&self, builder: &mut PacketBuilder, dcb: u32, dispatcher: RunDispatcher) {
-        builder.u32(dcb);
-        builder.u32(dispatcher.number as u32);
-        builder.bytes(&dispatcher.name);
+    /// The dispatcher of a DCB.
+    #[inline]
+    fn dispatcher(&mut self, dcb: u32) -> RunDispatcher {
+        let place = (dcb >> 9) as usize % RECENT;
+        match self.recent[place] {
+            Some((known, dispatcher)) if known == dcb => dispatcher,
+            _ => {
+                let dispatcher = self.find_dispatcher(dcb);
+                self.recent[place] = Some((dcb, dispatcher));
+                dispatcher
+            }
+        }
     }
 
-    /// The dispatcher of a DCB; 0 is none: the core is idle.
-    fn dispatcher(&self, dcb: u32) -> RunDispatcher {
+    /// 0 is none: the core is idle.
+    #[cold]
+    fn find_dispatcher(&self, dcb: u32) -> RunDispatcher {
         if dcb == 0 {
             return RunDispatcher { number: 0, name: text(b"(idle)") };
         }
@@ -184,6 +215,12 @@ impl<'p> RecordWriter<'p> {
         let number = self.packets.dispatchers.before_first.get(&self.core).copied().unwrap_or(NONE.number);
         RunDispatcher { number, name: text(b"(unknown)") }
     }
+}
+
+fn put_dispatcher(builder: &mut PacketBuilder, dcb: u32, dispatcher: RunDispatcher) {
+    builder.u32(dcb);
+    builder.u32(dispatcher.number as u32);
+    builder.bytes(&dispatcher.name);
 }
 
 /// A name in the place for it.

@@ -1,5 +1,5 @@
-//! Names of data streams of which packets say whose they are, as those of Genode: each stream is of one thread of a
-//! component.
+//! Names of data streams of which packets say whose they are: those of Genode are of one thread of a component each,
+//! those of captures of an interface.
 
 use kymo_decode::FilterFacts;
 use kymo_decode::fields::{FieldPlace, FieldReader, FieldValue};
@@ -8,10 +8,12 @@ use kymo_ir::PacketWindow;
 use kymo_scan::index::{HeadReader, PacketRow};
 use kymo_scan::{DataStream, Trace};
 
-/// Fields of packets that name a stream together: the component, and its thread.
-const NAMES: [&str; 2] = ["session_label", "thread_name"];
+/// Fields of packets: a name of its own, of the component and its thread, or the name of an interface.
+const NAMES: [&str; 4] = ["thread", "session_label", "thread_name", "interface"];
+/// The first of these of which a packet has one names the stream, with all that it has.
+const CHOICES: [std::ops::Range<usize>; 3] = [0..1, 1..3, 3..4];
 
-/// The name of a stream: `init -> timer: ep`. `None`: packets name neither a component nor a thread.
+/// The name of a stream: `init -> timer: ep`. `None`: packets have no such field.
 pub(super) fn name(trace: &Trace, stream: &DataStream) -> Option<String> {
     let class = &trace.class.stream_classes[stream.class];
     if class.event_classes.is_empty() || class.packet_context.is_none() {
@@ -32,8 +34,9 @@ pub(super) fn name(trace: &Trace, stream: &DataStream) -> Option<String> {
         },
         _ => None,
     };
-    let names: Vec<String> = places.iter().filter_map(text).filter(|name| !name.is_empty()).collect();
-    (!names.is_empty()).then(|| names.join(": "))
+    let texts: Vec<Option<String>> = places.iter().map(|place| text(place).filter(|name| !name.is_empty())).collect();
+    let mut choices = CHOICES.into_iter().map(|choice| texts[choice].iter().flatten().cloned().collect::<Vec<_>>());
+    choices.find(|names| !names.is_empty()).map(|names| names.join(": "))
 }
 
 /// Reads the head of a packet.

@@ -58,6 +58,16 @@ fn streams_of_components_are_called_by_the_component_and_its_thread() {
     };
     let timeline = built(folder.path(), None, None);
     assert_eq!(names(&timeline), ["init -> timer: ep", "init -> ping: signal proxy", "stream 2"]);
+    // A name of the stream's own, or of an interface.
+    for (field, expected) in
+        [("thread", ["ep", "signal proxy", "stream 2"]), ("interface", ["init -> timer", "init -> ping", "stream 2"])]
+    {
+        std::fs::write(folder.path().join("metadata"), COMPONENTS.replace("thread_name", field)).unwrap();
+        assert_eq!(names(&built(folder.path(), None, None)), expected, "{field}");
+    }
+    let interfaces = COMPONENTS.replace("string session_label; string thread_name", "string interface; string other");
+    std::fs::write(folder.path().join("metadata"), interfaces).unwrap();
+    assert_eq!(names(&built(folder.path(), None, None)), ["init -> timer", "init -> ping", "stream 2"]);
     let session = Arc::new(Session::open(&[folder.path().to_owned()], &OpenOptions::default()).unwrap());
     let growing = session.growing_timeline(&TimelineOptions::default(), 300).unwrap();
     assert_eq!(
