@@ -82,6 +82,8 @@ pub struct FolderContents {
     pub names: Vec<String>,
     /// All of them.
     pub count: usize,
+    /// The formats of other files that were looked for.
+    pub formats: Vec<&'static str>,
 }
 
 /// Names that a message shows.
@@ -89,7 +91,7 @@ const NAMES_SHOWN: usize = 4;
 
 impl FolderContents {
     pub(crate) fn new(names: impl Iterator<Item = String>) -> Self {
-        let mut seen = Self { names: Vec::new(), count: 0 };
+        let mut seen = Self { names: Vec::new(), count: 0, formats: Vec::new() };
         for name in names {
             if seen.count < NAMES_SHOWN {
                 seen.names.push(name);
@@ -104,6 +106,9 @@ impl std::fmt::Display for FolderContents {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.names.is_empty() {
             return write!(formatter, "it is empty");
+        }
+        if !self.formats.is_empty() {
+            write!(formatter, "no file is a {}; ", self.formats.join(" or a "))?;
         }
         write!(formatter, "it holds {}", self.names.join(", "))?;
         match self.count - self.names.len() {

@@ -88,7 +88,9 @@ impl TraceFinder {
         let mut names: Vec<_> =
             entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
-        Err(SourceError::new(path, SourceErrorKind::NoTrace(FolderContents::new(names.into_iter()))))
+        let formats = self.importers.files.iter().map(|importer| importer.format()).collect();
+        let contents = FolderContents { formats, ..FolderContents::new(names.into_iter()) };
+        Err(SourceError::new(path, SourceErrorKind::NoTrace(contents)))
     }
 
     /// Folders that could not be listed and archives that are not whole, and why.

@@ -250,6 +250,19 @@ fn broken_blocks_are_told() {
     );
 }
 
+/// The loopback of BSD has a number of four bytes before the packet, in the byte order of the machine; that of OpenBSD (108)
+/// always in the order of networks.
+#[test]
+fn packets_of_a_loopback_are_read() {
+    let order = ByteOrder(false);
+    for (link, family) in [(0, [2, 0, 0, 0]), (0, [0, 0, 0, 2]), (108, [0, 0, 0, 2])] {
+        let data = [&family[..], &udp()[14..]].concat();
+        let bytes = [order.section(&[]), order.interface(link, &[]), order.packet(0, 9, &data, &[])].concat();
+        let [(_, seen)] = &events(&open(&bytes).unwrap())[..] else { panic!("there is one interface") };
+        assert_eq!(seen[..].iter().map(|event| event.1).collect::<Vec<_>>(), [UDP], "{link} {family:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
 

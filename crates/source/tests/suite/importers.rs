@@ -159,6 +159,15 @@ fn files_in_folders_are_imported() {
     assert_eq!(skipped.path, below.join("broken.lines"));
 }
 
+/// A folder without a trace has none of the known formats either.
+#[test]
+fn folders_of_other_files_are_no_traces() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("notes"), "other\n").unwrap();
+    let told = finder().find(folder.path()).unwrap_err().to_string();
+    assert!(told.ends_with("a file named `metadata`; no file is a file of lines; it holds notes"), "{told}");
+}
+
 /// The names of a trace's streams.
 fn streams(trace: &TraceFolder) -> Vec<&str> {
     trace.streams().iter().map(|stream| &*stream.name).collect()
