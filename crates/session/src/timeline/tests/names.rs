@@ -68,6 +68,7 @@ fn streams_of_components_are_called_by_the_component_and_its_thread() {
     let interfaces = COMPONENTS.replace("string session_label; string thread_name", "string interface; string other");
     std::fs::write(folder.path().join("metadata"), interfaces).unwrap();
     assert_eq!(names(&built(folder.path(), None, None)), ["init -> timer", "init -> ping", "stream 2"]);
+    std::fs::write(folder.path().join("metadata"), COMPONENTS).unwrap();
     let session = Arc::new(Session::open(&[folder.path().to_owned()], &OpenOptions::default()).unwrap());
     let growing = session.growing_timeline(&TimelineOptions::default(), 300).unwrap();
     assert_eq!(
