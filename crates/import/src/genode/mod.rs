@@ -108,11 +108,13 @@ struct GenodeRecording {
 
 impl GenodeRecording {
     fn new(class: TraceClass, files: &[&TreeFile], date: Option<RecordingDate>) -> Result<Self, SourceError> {
-        let mut problems = ImportProblems::default();
+        // The user does not ask about the rest of the tree, which only says when the recording began.
+        let (mut problems, mut elsewhere) = (ImportProblems::default(), ImportProblems::default());
         let layouts = EventLayouts::new(&class);
         let mut found = Vec::new();
         for file in files {
-            found.push(heads::read(file, &layouts, &mut problems)?);
+            let told = if file.is_named { &mut problems } else { &mut elsewhere };
+            found.push(heads::read(file, &layouts, told)?);
         }
         let unwrapping = Unwrapping::of(&found);
         let mut threads: Vec<ThreadIndex> = Vec::new();
@@ -195,7 +197,7 @@ fn thread_notes(
     let mut at = 0;
     while let Some(first) = threads.get(at) {
         let count = threads[at..].iter().take_while(|thread| thread.file == first.file).count();
-        if count > 1 {
+        if count > 1 && files[first.file].is_named {
             let name = &files[first.file].name;
             let what = format!(
                 "{name} has packets of {count} threads of that name, told apart by affinity, priority and time"

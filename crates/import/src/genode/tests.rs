@@ -330,6 +330,20 @@ fn damaged_packets_are_told_and_the_others_read() {
     }
 }
 
+/// Damage and doubts elsewhere in a tree are not those of the part that the user names.
+#[test]
+fn a_part_of_a_tree_tells_of_itself_alone() {
+    let files = two_components();
+    let one = |begin: u64| of_ping(&[(CALL, START + begin), (RETURNED, START + begin + 5)]);
+    files.write("t/2022-8-29 14:3:9/init/ping/ep", &[one(0), one(2), vec![1, 2, 3]].concat());
+    let told = |name: &str| {
+        let trace = files.one(&format!("t/2022-8-29 14:3:9/{name}"));
+        (trace.problems().len(), trace.notes().iter().map(|note| note.assumption).collect::<Vec<_>>())
+    };
+    assert_eq!(told("init"), (1, vec!["shared-name", "folder-date"]));
+    assert_eq!(told("init/pong"), (0, vec!["folder-date"]));
+}
+
 #[test]
 fn a_tree_in_an_archive_is_one_trace() {
     let files = two_components();
