@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kymograph._words import Options
 
 #: All analyses by name, also those that `Trace` has methods of its own for.
-NAMES = ("cpu", "syscalls", "io", "sched", "irq", "block", "memory", "pairs", "periods", "rates", "gaps", "threads", "count")
+NAMES = ("cpu", "syscalls", "io", "sched", "irq", "block", "memory", "pairs", "messages", "periods", "rates", "gaps", "threads", "count")
 
 
 class Analyses:
@@ -54,6 +54,10 @@ class Analyses:
     def memory(self, **options: Unpack[Options]) -> Answer:
         """Pages of memory that threads took from the kernel and gave back: ``kymo memory``."""
         return self._ask("memory", options)
+
+    def messages(self, **options: Unpack[Options]) -> Answer:
+        """Latency of messages from senders to receivers, and messages without either: ``kymo messages``."""
+        return self._ask("messages", options)
 
     def rates(self, **options: Unpack[Options]) -> Answer:
         """Number of events in each period of time: ``kymo rates``.

@@ -54,6 +54,8 @@ class Options(TypedDict, total=False):
     tid: int | Sequence[int]
     #: Only of threads with such a name; ``*`` is any text.
     procname: str | Sequence[str]
+    #: Only system calls, pairs of groups, or messages with such a name.
+    name: str | Sequence[str]
     #: Only these interrupts, by number.
     irq: int | Sequence[int]
     #: Only these softirqs, by number.

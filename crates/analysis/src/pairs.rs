@@ -68,6 +68,8 @@ pub struct PairsAnalysis {
     has_several_hosts: bool,
     /// Where events of any lane may be missing.
     holes: Windows,
+    /// The same of the lanes of each machine.
+    holes_by_host: Vec<Windows>,
     wishes: Wishes,
 }
 
@@ -75,6 +77,8 @@ pub struct PairsAnalysis {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OpenPair {
     time: i64,
+    /// The machine that it does not leave.
+    host: Option<u16>,
     group: Key,
     /// It is wanted.
     is_wanted: bool,
@@ -84,6 +88,7 @@ pub struct OpenPair {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct UnmatchedEnd {
     time: i64,
+    host: Option<u16>,
     is_wanted: bool,
 }
 
@@ -141,10 +146,10 @@ pub struct PairLane<'a> {
 /// The notes of a lane.
 #[derive(Debug)]
 pub enum PairNote {
-    /// A pair begins: its key, its group, whether it is wanted.
-    Begin(Key, Key, bool),
+    /// A pair begins.
+    Begin(Key, OpenPair),
     /// Something ends.
-    End(Key, bool),
+    End(Key, UnmatchedEnd),
 }
 
 /// Groups that are told apart.
@@ -172,6 +177,20 @@ pub fn mapping(begin: Vec<PairEvents>, end: Vec<PairEvents>) -> RoleMapping {
     };
     mapping.sections = sections(EventRole::Begin, begin).chain(sections(EventRole::End, end)).collect();
     mapping
+}
+
+impl OpenPair {
+    /// One that may end on any machine.
+    pub(crate) fn anywhere(time: i64, group: Key, is_wanted: bool) -> Self {
+        Self { time, host: None, group, is_wanted }
+    }
+}
+
+impl UnmatchedEnd {
+    /// One that may have begun on any machine.
+    pub(crate) fn anywhere(time: i64, is_wanted: bool) -> Self {
+        Self { time, host: None, is_wanted }
+    }
 }
 
 impl Timed for OpenPair {
@@ -255,7 +274,7 @@ impl PairsAnalysis {
     #[must_use]
     pub fn new(setup: &Setup<'_>, options: &PairsOptions) -> Self {
         let lanes = setup.lanes.to_vec();
-        let holes = setup.holes();
+        let (holes, holes_by_host) = (setup.holes(), setup.holes_by_host());
         let places = PairFields::new(options);
         let has_several_hosts = lanes.iter().any(|lane| lane.host != lanes[0].host);
         let bases = PairBases::new(setup.classes, &places, has_several_hosts);
@@ -267,6 +286,7 @@ impl PairsAnalysis {
             has_several_hosts,
             lanes,
             holes,
+            holes_by_host,
             wishes: setup.wishes.clone(),
         }
     }
@@ -323,23 +343,33 @@ impl PairsAnalysis {
         match fate {
             ChainFate::Pair(begin, end) => self.pair(sums, key, begin, end.time),
             ChainFate::Alone(end) => self.ended_alone(&mut sums.alone, end),
-            ChainFate::Replaced(open) if open.is_wanted => self.left_open(sums.group(open.group), open.time),
+            ChainFate::Replaced(open) if open.is_wanted => self.left_open(sums.group(open.group.clone()), &open),
             ChainFate::GivenUp(open) if open.is_wanted => {
                 sums.given_up += 1;
-                self.left_open(sums.group(open.group), open.time);
+                self.left_open(sums.group(open.group.clone()), &open);
             }
             ChainFate::Replaced(_) | ChainFate::GivenUp(_) => {}
         }
     }
 
     fn ended_alone(&self, alone: &mut UnmatchedCounts, end: UnmatchedEnd) {
-        let is_lost = self.holes.touch(i64::MIN, end.time);
+        let is_lost = self.is_lossy(end.host, (i64::MIN, end.time));
         *if is_lost { &mut alone.lost_inside } else { &mut alone.began_before } += u64::from(end.is_wanted);
     }
 
+    /// Whether events may be missing between two times: of a machine, if the pair is one's.
+    fn is_lossy(&self, host: Option<u16>, (begin, end): (i64, i64)) -> bool {
+        let of_host = host.map(|host| self.holes_by_host.get(usize::from(host)));
+        of_host.map_or(Some(&self.holes), |holes| holes).is_some_and(|holes| holes.touch(begin, end))
+    }
+
     /// The end of a pair that began then was not seen: it has none, or in a hole.
-    fn left_open(&self, group: &mut PairGroup, begin: i64) {
-        *if self.holes.touch(begin, i64::MAX) { &mut group.lost_inside } else { &mut group.never_ended } += 1;
+    fn left_open(&self, group: &mut PairGroup, open: &OpenPair) {
+        *if self.is_lossy(open.host, (open.time, i64::MAX)) {
+            &mut group.lost_inside
+        } else {
+            &mut group.never_ended
+        } += 1;
     }
 
     fn pair(&self, sums: &mut PairSums, key: &Key, begin: OpenPair, end: i64) {
@@ -347,7 +377,7 @@ impl PairsAnalysis {
         if !begin.is_wanted || !self.wishes.wants_duration(duration) {
             return;
         }
-        if self.holes.touch(begin.time, end) {
+        if self.is_lossy(begin.host, (begin.time, end)) {
             sums.group(begin.group).lost_inside += 1;
             return;
         }
@@ -397,7 +427,7 @@ impl Analysis for PairsAnalysis {
     type Note = PairNote;
 
     fn identity(&self) -> AnalysisIdentity {
-        AnalysisIdentity { name: "pairs", version: 2 }
+        AnalysisIdentity { name: "pairs", version: 3 }
     }
 
     fn shape(&self) -> PartShape {
@@ -430,27 +460,29 @@ impl Analysis for PairsAnalysis {
                 lane.without_key += u64::from(is_wanted);
                 return;
             };
+            let host = meaning.value(pair::WITHIN).map(|_| lane.facts.host);
             let note = match role {
                 EventRole::Begin => {
                     let group = self.group(meaning, &key);
                     let is_wanted = is_wanted && self.wants_group(&group);
-                    PairNote::Begin(key, group, is_wanted)
+                    PairNote::Begin(key, OpenPair { time: event.time, host, group, is_wanted })
                 }
                 // The group of an end without a begin is unknown.
-                _ => PairNote::End(key, is_wanted && self.wishes.names.is_empty()),
+                _ => {
+                    let is_wanted = is_wanted && self.wishes.names.is_empty();
+                    PairNote::End(key, UnmatchedEnd { time: event.time, host, is_wanted })
+                }
             };
             notes.push(event.time, note);
         }
     }
 
-    fn note(&self, state: &mut PairState, _: usize, time: i64, note: PairNote) {
+    fn note(&self, state: &mut PairState, _: usize, _: i64, note: PairNote) {
         let PairState { chains, sums } = state;
         let tell = |key: &Key, fate| self.decide(sums, key, fate);
         match note {
-            PairNote::Begin(key, group, is_wanted) => {
-                chains.begin(key, OpenPair { time, group, is_wanted }, tell);
-            }
-            PairNote::End(key, is_wanted) => chains.end(&key, UnmatchedEnd { time, is_wanted }, tell),
+            PairNote::Begin(key, begin) => chains.begin(key, begin, tell),
+            PairNote::End(key, end) => chains.end(&key, end, tell),
         }
     }
 

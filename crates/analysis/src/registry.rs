@@ -23,6 +23,7 @@ use crate::headline::{Headline, HeadlineMaker, HeadlineTables};
 use crate::io::Io;
 use crate::irq::Irq;
 use crate::memory::MemoryAnalysis;
+use crate::messages::MessagesAnalysis;
 use crate::pairs::{PairsAnalysis, PairsQuestion};
 use crate::periods::{PeriodsAnalysis, PeriodsQuestion};
 use crate::rates::Rates;
@@ -45,6 +46,7 @@ pub fn analyses() -> &'static [AnalysisEntry] {
             AnalysisEntry::plain(BlockAnalysis::description(), BlockAnalysis::question),
             AnalysisEntry::plain(MemoryAnalysis::description(), MemoryAnalysis::question),
             AnalysisEntry::new(PairsAnalysis::description(), AnalysisKind::Pairs(PairsQuestion::by_roles())),
+            AnalysisEntry::plain(MessagesAnalysis::description(), MessagesAnalysis::question),
             AnalysisEntry::new(PeriodsAnalysis::description(), AnalysisKind::Periods(PeriodsQuestion::default())),
             AnalysisEntry::plain(Rates::description(), Rates::question),
             AnalysisEntry::plain(Gaps::description(), Gaps::question),
@@ -240,7 +242,8 @@ mod tests {
             assert!(!tables.is_empty() && tables.iter().all(|table| !table.columns.is_empty()), "{}", entry.name);
             with_rows.extend(tables.into_iter().filter(|table| !table.rows.is_empty()).map(|table| table.title));
         }
-        let totals = ["Wakeup to run, all threads", "Pages of memory", "All pairs", "All events", "All events"];
+        let totals =
+            ["Wakeup to run, all threads", "Pages of memory", "All pairs", "All messages", "All events", "All events"];
         assert_eq!(with_rows, totals, "only totals have a row where there are no events");
     }
 

@@ -304,13 +304,15 @@ fields! { state:
     STATE_GROUP either("group");
 }
 
-// What is received was sent with the same group, key and place (`within`), the oldest first; `count` of them at once.
+// What is received was sent with the same group, key and place (`within`), the oldest first; `count` of them at once. Where clocks of
+// senders and receivers disagree, and keys are those of one message, a receive may be up to `early` nanoseconds before its send.
 fields! { message:
     MESSAGE_KEY required(either("key"));
     MESSAGE_NAME either("name");
     MESSAGE_WITHIN either("within");
     MESSAGE_GROUP either("group");
     MESSAGE_COUNT integer("count");
+    MESSAGE_EARLY integer("early");
 }
 
 fields! { rule:

@@ -168,6 +168,18 @@ impl Setup<'_> {
         holes
     }
 
+    /// The same of each machine, by its number.
+    #[must_use]
+    pub fn holes_by_host(&self) -> Vec<Windows> {
+        let mut holes: Vec<Windows> = Vec::new();
+        for lane in self.lanes {
+            let host = usize::from(lane.host);
+            holes.resize_with(holes.len().max(host + 1), Windows::default);
+            holes[host].extend(&lane.holes);
+        }
+        holes
+    }
+
     /// When the first lane begins and the last one ends.
     #[must_use]
     pub fn span_ns(&self) -> Option<(i64, i64)> {

@@ -72,6 +72,8 @@ pub struct TimelineAnalysis {
     origin: i64,
     /// Only some events are there: see [`TimelineAnalysis::of_some`].
     is_of_some: bool,
+    /// Messages may be received before they are sent, as clocks say.
+    has_early: bool,
     /// The states and counters of own analyses.
     own: DeclaredTracks,
 }
@@ -238,7 +240,10 @@ impl TimelineAnalysis {
         needs.roles.push((EventRole::State, fields));
         let fields = vec![message::MESSAGE_KEY, message::MESSAGE_WITHIN, message::MESSAGE_GROUP];
         needs.roles.push((EventRole::Send, fields.clone()));
-        needs.roles.push((EventRole::Receive, [fields, vec![message::MESSAGE_NAME, message::MESSAGE_COUNT]].concat()));
+        needs.roles.push((
+            EventRole::Receive,
+            [fields, vec![message::MESSAGE_NAME, message::MESSAGE_COUNT, message::MESSAGE_EARLY]].concat(),
+        ));
         needs.roles.push((EventRole::Rule, (0..rule::KEY_8 + 1).collect()));
         needs
     }
@@ -249,6 +254,7 @@ impl TimelineAnalysis {
         let classes: Vec<Arc<str>> = setup.classes.iter().map(|class| class.name.clone()).collect();
         let class_numbers = (0..classes.len() as u32).collect();
         let (marking, holes) = (marks::marking(setup.classes), setup.holes());
+        let has_early = marks::has_early(setup.classes);
         Self {
             states: StatesAnalysis::new(setup),
             lanes: setup.lanes.to_vec(),
@@ -258,6 +264,7 @@ impl TimelineAnalysis {
             holes,
             origin,
             is_of_some: false,
+            has_early,
             own: DeclaredTracks::default(),
         }
     }
@@ -354,7 +361,7 @@ impl TimelineAnalysis {
         let mut asked = self.states.asked(&chunk.states);
         asked.extend(OpenSlices::asked(&chunk.marks.marks));
         asked.extend(chunk.marks.called.keys());
-        asked.extend(PendingMessages::asked(&chunk.marks.posts));
+        asked.extend(PendingMessages::asked(&chunk.marks.posts, self.has_early));
         if !self.is_of_some {
             asked.extend((0..self.hosts()).flat_map(|host| Crowd::ALL.map(|crowd| crowd.key(host))));
         }
@@ -620,7 +627,7 @@ impl Analysis for ChunkReading<'_> {
     type Note = StatesNote;
 
     fn identity(&self) -> AnalysisIdentity {
-        AnalysisIdentity { name: "timeline", version: 5 }
+        AnalysisIdentity { name: "timeline", version: 6 }
     }
 
     fn shape(&self) -> PartShape {

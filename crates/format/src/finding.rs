@@ -67,6 +67,8 @@ pub enum Assumption {
     UnknownFrequency,
     /// Events have the names of other definitions than the trace's own.
     GuessedDefinitions,
+    /// Definitions that the user gives, or that lie beside a file, have no name for some of its events.
+    UnnamedEvents,
     /// Lines of a file that are no part of a trace have no meaning.
     OtherLines,
     /// Events that are in a file behind later ones happened before those.
@@ -87,7 +89,7 @@ pub enum Assumption {
 
 impl Assumption {
     /// The whole list.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::MissingSignature,
         Self::UnknownAttribute,
         Self::ReleaseCandidateDialect,
@@ -108,6 +110,7 @@ impl Assumption {
         Self::EndsEarly,
         Self::UnknownFrequency,
         Self::GuessedDefinitions,
+        Self::UnnamedEvents,
         Self::OtherLines,
         Self::UnorderedEvents,
         Self::BufferFull,
@@ -142,6 +145,7 @@ impl Assumption {
             Self::EndsEarly => "ends-early",
             Self::UnknownFrequency => "unknown-frequency",
             Self::GuessedDefinitions => "guessed-definitions",
+            Self::UnnamedEvents => "unnamed-events",
             Self::OtherLines => "other-lines",
             Self::UnorderedEvents => "unordered-events",
             Self::BufferFull => "buffer-full",

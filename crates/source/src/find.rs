@@ -12,7 +12,9 @@ use crate::folder::TraceFolder;
 use crate::handles::Handles;
 use crate::import::{HEAD_BYTES, ImportOptions, Importer, Importers, TreeImporter};
 use crate::storage::FileIdentity;
-use crate::tree::{self, DEPTH_MAX, PackedTree, TreePlace, file_importer, file_source, part_importer, root_importer};
+use crate::tree::{
+    self, DEPTH_MAX, PackedTree, TreePlace, file_importer, file_source, part_importer, root_importer, top_importer,
+};
 
 /// Finds traces. The files of one finder share one limit of open files.
 #[derive(Debug, Default)]
@@ -162,8 +164,12 @@ impl TraceFinder {
             return None;
         }
         let (folder, named) = (folder.canonicalize().ok()?, part.canonicalize().ok()?);
-        let root = folder.ancestors().find(|above| root_importer(&self.importers, above).is_some())?;
-        let place = TreePlace { importer: root_importer(&self.importers, root)?, root, named: &named };
+        let find = |begins: fn(&Importers, &Path) -> Option<&'static dyn TreeImporter>| {
+            folder.ancestors().find_map(|above| Some((above, begins(&self.importers, above)?)))
+        };
+        let is_part = || part_importer(&self.importers, &folder).is_some();
+        let (root, importer) = find(root_importer).or_else(|| find(top_importer).filter(|_| is_part()))?;
+        let place = TreePlace { importer, root, named: &named };
         self.import_tree(place, part, found).then_some(place.importer)
     }
 
@@ -244,7 +250,8 @@ impl TraceFinder {
         let in_trace = path.join("metadata").is_file();
         let part = part_importer(&self.importers, path);
         let tree = tree.or_else(|| {
-            let importer = root_importer(&self.importers, path).or(part)?;
+            let begins = root_importer(&self.importers, path).or_else(|| top_importer(&self.importers, path));
+            let importer = begins.or(part)?;
             self.import_tree(TreePlace { importer, root: path, named: path }, path, found).then_some(importer)
         });
         let entries = match fs::read_dir(path) {

@@ -43,6 +43,12 @@ pub trait TreeImporter: fmt::Debug + Sync {
     /// tree begins at the first folder that [is a part](Self::recognizes).
     fn is_root(&self, name: &str) -> bool;
 
+    /// The name of the folder that all parts of a tree are in, if there is one: without a
+    /// [root](Self::is_root) around it, that is where a tree begins.
+    fn top_folder(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether a folder with such metadata is a part of a tree. Other parts may lie below it.
     fn recognizes(&self, metadata: &[u8]) -> bool;
 
@@ -67,6 +73,8 @@ pub struct FileTree {
     pub folders: Vec<TreeFolder>,
     /// Files beside them that the tree [takes](TreeImporter::takes), in the order of their names.
     pub files: Vec<TreeFile>,
+    /// Files in the part that the user named that begin as data streams do, in folders without metadata.
+    pub orphans: Vec<String>,
 }
 
 /// A folder that is a trace.

@@ -30,6 +30,20 @@ pub(crate) fn root_importer(importers: &Importers, path: &Path) -> Option<&'stat
     importers.trees.iter().copied().find(|importer| importer.is_root(name))
 }
 
+/// The importer of trees that begin at a folder of this name where no folder around it is their root.
+pub(crate) fn top_importer(importers: &Importers, path: &Path) -> Option<&'static dyn TreeImporter> {
+    let name = path.file_name()?.to_str()?;
+    importers.trees.iter().copied().find(|importer| importer.top_folder() == Some(name))
+}
+
+/// Whether a file begins as packets of CTF do, in either byte order.
+fn has_magic(file: &ByteSource) -> bool {
+    let mut head = [0; 4];
+    const MAGIC: u32 = 0xC1FC_1FC1;
+    let is_read = file.read_at(0, &mut head).is_ok_and(|size| size == head.len());
+    is_read && [MAGIC.to_le_bytes(), MAGIC.to_be_bytes()].contains(&head)
+}
+
 /// The importer of trees of which a folder is a part.
 pub(crate) fn part_importer(importers: &Importers, folder: &Path) -> Option<&'static dyn TreeImporter> {
     let path = folder.join("metadata");
@@ -89,6 +103,9 @@ impl TreePlace<'_> {
             match importer {
                 Some(importer) if self.importer.takes(importer) => tree.files.push(file()),
                 None if metadata.is_some() && is_stream(&name) => streams.push(file()),
+                None if !in_trace && path.starts_with(self.named) && has_magic(&bytes) => {
+                    tree.orphans.push(self.name(path));
+                }
                 _ => {}
             }
         }
@@ -173,10 +190,12 @@ pub(crate) fn in_archive(archive: &Archive, importers: &Importers) -> (Vec<Packe
 /// root before in the order of names.
 fn root_in_archive(folder: &str, importer: &dyn TreeImporter, last: Option<&String>) -> String {
     let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
-    let mut above = ends.map(|end| &folder[..end]);
+    let mut above = ends.clone().map(|end| &folder[..end]);
     let named = above.find(|path| importer.is_root(path.rsplit('/').next().unwrap_or_default()));
     let is_in = |root: &&String| root.is_empty() || below(folder, root) != folder;
-    named.map(str::to_owned).or_else(|| last.filter(is_in).cloned()).unwrap_or_else(|| folder.to_owned())
+    let mut parts = ends.map(|end| &folder[..end]);
+    let top = parts.find(|path| importer.top_folder() == path.rsplit('/').next());
+    named.or(top).map(str::to_owned).or_else(|| last.filter(is_in).cloned()).unwrap_or_else(|| folder.to_owned())
 }
 
 /// A path below a root; the same path if it is not below, and nothing for the root itself.
@@ -208,6 +227,7 @@ fn add_files(archive: &Archive, importers: &Importers, (root, by): (&str, &dyn T
         match (importer, folders.get(folder)) {
             (Some(importer), _) if by.takes(importer) => tree.files.push(file),
             (None, Some(folder)) if is_stream(last) => tree.folders[*folder].streams.push(file),
+            (None, None) if !in_trace && has_magic(&file.bytes) => tree.orphans.push(file.name),
             _ => {}
         }
     }

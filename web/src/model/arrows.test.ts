@@ -7,7 +7,7 @@ import { BUNDLES_MAX, EXACT_MAX, NO_ARROWS, arrowBetween, arrowsOn, nearestBundl
 import type { Piece } from "./cache.ts";
 import { EMPTY_CATALOGUE, type Track } from "./catalogue.ts";
 import { PLAIN_LAYOUT, rowsOf, type Layout } from "./rows.ts";
-import { END_UNKNOWN, NONE, type Items } from "./tile.ts";
+import { END_UNKNOWN, NONE, RECEIVED_FIRST, type Items } from "./tile.ts";
 import { trackLike } from "../testing/tracks.ts";
 
 /** 256 ns from 1,000 on, a pixel each. */
@@ -78,11 +78,17 @@ test("an arrow to a row that is not shown has a stub at its side; one that nobod
   expect(laid([pieceOf(arrows([10, 10, 0, 2, 0, END_UNKNOWN]))]).exact.map(line)).toEqual([[10, 33, 10, 47]]);
 });
 
+test("a message that is received before it is sent goes back in time", () => {
+  expect(laid([pieceOf(arrows([10, 60, 0, 2, 0, RECEIVED_FIRST]))]).exact.map(line)).toEqual([[60, 33, 10, 64]]);
+  const picked = arrowBetween(frame, screenOf(), { from: 0, to: 1, begin: nanos(1_010), end: nanos(1_060), receivedFirst: true });
+  expect(picked === null ? null : line(picked)).toEqual([60, 33, 10, 44]);
+});
+
 test("between rows that the filter does not mean there are no arrows, but for the one that is picked", () => {
   const rows = screenOf().rows.map((row) => ({ ...row, dimmed: row.track !== null && row.track.number < 2 }));
   const { exact } = laid([pieceOf(arrows([10, 60, 0, 1, 0, 0], [20, 70, 0, 2, 0, 0]))], screenOf({ rows }));
   expect(exact.map(({ x1, y1 }) => [x1, y1])).toEqual([[70, 73]]);
-  const picked = arrowBetween(frame, screenOf({ rows }), { from: 0, to: 1, begin: nanos(1_010), end: nanos(1_060) });
+  const picked = arrowBetween(frame, screenOf({ rows }), { from: 0, to: 1, begin: nanos(1_010), end: nanos(1_060), receivedFirst: false });
   expect(picked === null ? null : line(picked)).toEqual([10, 33, 60, 44]);
 });
 
@@ -131,7 +137,7 @@ test("a bundle is found anywhere in its band", () => {
 });
 
 test("an arrow that is picked is drawn wherever it is seen", () => {
-  const ends = { from: 0, to: 2, begin: nanos(1_010), end: nanos(1_060) };
+  const ends = { from: 0, to: 2, begin: nanos(1_010), end: nanos(1_060), receivedFirst: false };
   expect(line(arrowBetween(frame, screenOf(), ends) as ArrowLine)).toEqual([10, 33, 60, 64]);
   expect(arrowBetween(frame, screenOf(), { ...ends, begin: nanos(2_000), end: nanos(2_010) })).toBeNull();
   // What is far outside does not need larger numbers.

@@ -14,7 +14,7 @@ import type { Track } from "./catalogue.ts";
 import { placeOf, type Frame } from "./geometry.ts";
 import type { Row } from "./rows.ts";
 import { topOnScreen } from "./screen.ts";
-import { END_UNKNOWN, NONE } from "./tile.ts";
+import { END_UNKNOWN, NONE, RECEIVED_FIRST } from "./tile.ts";
 import { pixelOf } from "./viewport.ts";
 import { tileBegin } from "./wanted.ts";
 
@@ -162,8 +162,9 @@ function addPiece(frame: Frame, part: Part, ends: Ends, exact: Arrow[], many: Bu
       continue;
     }
     const [from, to] = [ends.of(items.from[index] ?? NONE), ends.of(items.to[index] ?? NONE)];
-    const isLost = ((items.flags[index] ?? 0) & END_UNKNOWN) !== 0;
-    const line = lineBetween(x0, from, x1, to, ends.stub, isLost);
+    const flags = items.flags[index] ?? 0;
+    const isLost = (flags & END_UNKNOWN) !== 0;
+    const line = (flags & RECEIVED_FIRST) !== 0 ? lineBetween(x1, from, x0, to, ends.stub, isLost) : lineBetween(x0, from, x1, to, ends.stub, isLost);
     if (line !== null) {
       // How many there are is known before they are drawn: then only their number matters.
       if (exact.length <= EXACT_MAX) {
@@ -174,12 +175,25 @@ function addPiece(frame: Frame, part: Part, ends: Ends, exact: Arrow[], many: Bu
   }
 }
 
+/** The picked arrow. It begins where it comes, if that is before it leaves. */
+export interface PickedArrow {
+  readonly from: number;
+  readonly to: number;
+  readonly begin: Nanos;
+  readonly end: Nanos;
+  readonly receivedFirst: boolean;
+}
+
 /** One arrow, wherever its ends are; for the picked item. */
-export function arrowBetween(frame: Frame, screen: Screen, ends: { readonly from: number; readonly to: number; readonly begin: Nanos; readonly end: Nanos }): ArrowLine | null {
+export function arrowBetween(frame: Frame, screen: Screen, ends: PickedArrow): ArrowLine | null {
   const places = new Ends(screen, true);
   const x = (time: Nanos): number => Math.min(Math.max(pixelOf(frame.view, time, frame.width), -frame.width), 2 * frame.width);
   const [x0, x1] = [x(ends.begin), x(ends.end)];
-  return x1 < 0 || x0 >= frame.width ? null : lineBetween(x0, places.of(ends.from), x1, places.of(ends.to), places.stub, false);
+  if (x1 < 0 || x0 >= frame.width) {
+    return null;
+  }
+  const [leaves, comes] = ends.receivedFirst ? [x1, x0] : [x0, x1];
+  return lineBetween(leaves, places.of(ends.from), comes, places.of(ends.to), places.stub, false);
 }
 
 /** Where an end is: on a row of the screen, above or below of all of them, or on none. */

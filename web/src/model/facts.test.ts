@@ -11,7 +11,7 @@ const MAKE = trackLike(1, { id: "thread/0/7/state", name: "make (7)", group: "Th
 const telling: Telling = { clock: { origin: nanos(1_000), unix: false, zone: "UTC", style: "relative" }, tracks: [CPU, MAKE] };
 const value = { label: "make (7)", kind: "thread", colour: 1, track: trackNumber(1) };
 const run: RunItem = { kind: "run", begin: nanos(2_000), end: nanos(4_500), beginKnown: true, endKnown: true, inDoubt: false, value, wait: null };
-const arrow: ArrowItem = { kind: "arrow", begin: nanos(2_000), end: nanos(4_500), endKnown: true, from: trackNumber(0), to: trackNumber(1), value, waker: null };
+const arrow: ArrowItem = { kind: "arrow", begin: nanos(2_000), end: nanos(4_500), endKnown: true, receivedFirst: false, from: trackNumber(0), to: trackNumber(1), value, waker: null };
 
 /** Facts as lines, with where they lead. */
 function lines(...facts: ReturnType<typeof factsOf>): string[] {

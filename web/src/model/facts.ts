@@ -147,7 +147,10 @@ function ofArrow(item: ArrowItem, { clock, tracks }: Telling): Fact[] {
   const link = (track: Track | null, time: Nanos): Item | null => (track === null ? null : { track: track.id, time });
   if (isMessage(item)) {
     const end = (name: string, track: Track | null, time: Nanos): Fact => fact(name, track === null ? "a track that is not known yet" : whoOf(track), { to: link(track, time), copy: null });
-    return [fact("message", value.label), end("from", from, begin), end("to", to, item.end), timeFact("sent", begin, clock), timeFact("received", item.end, clock), ...spanFact("latency", item)];
+    const [sent, received] = item.receivedFirst ? [item.end, begin] : [begin, item.end];
+    const times = [timeFact("sent", sent, clock), timeFact("received", received, clock)];
+    const span = item.receivedFirst ? spanFact("received first by", item).map((early) => ({ ...early, hint: "Clocks disagree: it was received before it was sent.", isDoubtful: true })) : spanFact("latency", item);
+    return [fact("message", value.label), end("from", from, sent), end("to", to, received), ...times, ...span];
   }
   return [
     waker === null

@@ -22,7 +22,7 @@ test("a run has its true ends, and says which are not known", () => {
 });
 
 test("an arrow says who woke whom, and when that one ran", () => {
-  const arrow = `{"kind":"arrow","begin_ns":1457113582970930497,"end_ns":1457113582970932691,"duration_ns":2194,"end_known":true,"from":9,"to":61,"value":${JSON.stringify(VALUE)},"waker":null}`;
+  const arrow = `{"kind":"arrow","begin_ns":1457113582970930497,"end_ns":1457113582970932691,"duration_ns":2194,"end_known":true,"received_first":false,"from":9,"to":61,"value":${JSON.stringify(VALUE)},"waker":null}`;
   const waker = `"waker":{"number":1,"label":"thread 5720","kind":"thread","colour":1,"track":3080}`;
   const { items } = readItems(answerOf(arrow, arrow.replace('"waker":null', waker)));
   expect(items.map((item) => item.kind === "arrow" && [item.from, item.to, item.waker?.label])).toEqual([[9, 61, undefined], [9, 61, "thread 5720"]]);

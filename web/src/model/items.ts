@@ -107,6 +107,8 @@ export interface ArrowItem {
   readonly begin: Nanos;
   readonly end: Nanos;
   readonly endKnown: boolean;
+  /** A message was received at its begin and sent at its end, as clocks say. */
+  readonly receivedFirst: boolean;
   readonly from: TrackNumber;
   readonly to: TrackNumber;
   /** The woken thread, or the name of a message. */
@@ -211,6 +213,7 @@ function readItem(shape: Shape, event: Field | undefined): TrackItem | null {
         begin: time("begin_ns"),
         end: time("end_ns"),
         endKnown: shape.get("end_known").flag(),
+        receivedFirst: shape.get("received_first").flag(),
         from: trackNumber(shape.get("from").number()),
         to: trackNumber(shape.get("to").number()),
         value,

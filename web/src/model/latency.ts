@@ -32,6 +32,7 @@ export const SOURCES: readonly Source[] = [
   { id: "operations", title: "Input and output", kind: "io", longest: "slowest", value: "duration", distributions: ["distribution"], groups: ["per-category"], total: null },
   { id: "block", title: "Requests to disks", kind: "block", longest: "longest", value: "latency", distributions: ["distribution"], groups: ["per-device"], total: null },
   { id: "pairs", title: "Pairs of events", kind: "pairs", longest: "longest", value: "duration", distributions: ["distribution"], groups: ["per-group", "open"], total: "total" },
+  { id: "messages", title: "Messages", kind: "messages", longest: "longest", value: "latency", distributions: ["distribution"], groups: ["per-route", "early", "open"], total: "total" },
   { id: "periods", title: "Periods", kind: "periods", longest: "periods", value: "duration", distributions: ["distribution"], groups: ["statistics", "open"], total: null },
 ];
 
@@ -86,6 +87,7 @@ const PRESETS: readonly KnownPreset[] = [
   { title: "Interrupts", hint: "From entry to exit, of interrupts and softirqs", latency: "interrupts", table: null, isIn: (catalogue) => hasHeat("irqs")(catalogue) || hasHeat("softirqs")(catalogue) },
   { title: "Raise to softirq", hint: "From when work is put off to when it begins", latency: "raised", table: null, isIn: hasEvents(/softirq_raise$/) },
   { title: "Disks", hint: "From when a request goes to its device to when that is done", latency: "block", table: null, isIn: hasEvents(/block_rq_(issue|complete)$/) },
+  { title: "Messages", hint: "From when something is sent to when it is received, as roles say", latency: "messages", table: null, isIn: ({ tracks }) => tracks.some((track) => track.id.startsWith("messages/")) },
   { title: "Pairs", hint: "What begins with one event and ends with another, as roles say", latency: "pairs", table: null, isIn: ({ tracks }) => tracks.some((track) => track.id.includes("/slices/")) },
 ];
 

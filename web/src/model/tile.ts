@@ -44,6 +44,8 @@ export const BEGIN_UNKNOWN = 1;
 export const END_UNKNOWN = 2;
 /** Events are missing around it. */
 export const IN_DOUBT = 4;
+/** A message was received before it was sent, as clocks say: it begins where it is received. */
+export const RECEIVED_FIRST = 8;
 
 /** Runs, each for itself. They may begin before the first bucket and end behind the last. */
 export interface Runs {

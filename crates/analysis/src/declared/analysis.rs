@@ -6,7 +6,7 @@ use super::counters::Counters;
 use super::states::{ItemStates, StateContext};
 use super::{AnalysisDeclaration, ItemKind, KEY_FIELDS_MAX, RuleAction};
 use crate::key::{Key, KeyValue};
-use crate::pairs::{self, PairsAnalysis, PairsOptions};
+use crate::pairs::{self, OpenPair, PairsAnalysis, PairsOptions, UnmatchedEnd};
 use crate::rates::CoursePeriods;
 use crate::roles::{EventRole, rule};
 use crate::windows::Windows;
@@ -127,14 +127,15 @@ impl DeclaredAnalysis {
         let key = Key::from(labels.collect::<Option<Vec<KeyValue>>>()?);
         let label = || meaning.value(rule::VALUE).map(KeyValue::from);
         let number = || meaning.integer(rule::VALUE);
+        let time = meaning.event.time;
         Some(match rule.act {
             RuleAction::Begin => {
                 let group = if rule.has_value { label().map_or(Key::Empty, Key::one) } else { Key::Empty };
                 let is_by_key = self.wishes.by.iter().any(|by| by == "key");
                 let group = if is_by_key { key.clone() } else { group };
-                ItemChange::Pair(pairs::PairNote::Begin(key, group, is_wanted))
+                ItemChange::Pair(pairs::PairNote::Begin(key, OpenPair::anywhere(time, group, is_wanted)))
             }
-            RuleAction::End => ItemChange::Pair(pairs::PairNote::End(key, is_wanted)),
+            RuleAction::End => ItemChange::Pair(pairs::PairNote::End(key, UnmatchedEnd::anywhere(time, is_wanted))),
             RuleAction::Set => ItemChange::Set(key, Some(label()?)),
             RuleAction::Clear => ItemChange::Set(key, None),
             RuleAction::Add => ItemChange::Add(key, number()?),

@@ -44,7 +44,7 @@ impl PairsAnalysis {
         });
         let mut still: HashMap<&Key, PairGroup> = HashMap::new();
         for (_, open) in &open {
-            self.left_open(still.entry(&open.group).or_default(), open.time);
+            self.left_open(still.entry(&open.group).or_default(), open);
         }
         let mut durations = Histogram::default();
         state.sums.groups.values().chain([&state.sums.others]).for_each(|group| durations.merge_from(&group.durations));

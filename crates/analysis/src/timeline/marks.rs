@@ -18,7 +18,7 @@ use super::own::DeclaredTracks;
 use super::{Thing, TrackKey};
 use crate::declared::{KEY_FIELDS_MAX, RuleAction};
 use crate::roles::{EventRole, TID, counter, message, pair, rule, state};
-use crate::{AnalysisEvent, BoundClass, EventValue, LaneFacts, RoleEvent};
+use crate::{AnalysisEvent, BoundClass, BoundRole, EventValue, FieldSlot, LaneFacts, RoleEvent};
 
 /// Set in the value of a name that is an integer; the rest is the integer.
 const IS_INTEGER: u64 = 1 << NUMBER_BITS;
@@ -79,6 +79,15 @@ pub(super) fn marking(classes: &[BoundClass]) -> Vec<bool> {
     };
     let is_mark = |class: &BoundClass| class.roles.iter().any(|bound| is_role(bound.role));
     classes.iter().map(is_mark).collect()
+}
+
+/// Whether a receive of some class may wait for its send.
+#[must_use]
+pub(super) fn has_early(classes: &[BoundClass]) -> bool {
+    let waits = |bound: &BoundRole| {
+        bound.role == EventRole::Receive && bound.slots[message::MESSAGE_EARLY] != FieldSlot::Absent
+    };
+    classes.iter().any(|class| class.roles.iter().any(waits))
 }
 
 /// The name of a value of a track of durations or states, if it is a number.
@@ -178,6 +187,8 @@ impl Marks {
         let is_sent = meaning.role == EventRole::Send;
         let receives =
             meaning.integer(message::MESSAGE_COUNT).map_or(1, |count| count.clamp(1, i64::from(u32::MAX)) as u32);
+        let early_ns =
+            meaning.integer(message::MESSAGE_EARLY).map_or(0, |early| early.clamp(0, u32::MAX.into()) as u32);
         let event = || EventValue::Text(meaning.event.class.name.as_bytes());
         let name = meaning.value(message::MESSAGE_NAME).or_else(|| meaning.value(message::MESSAGE_GROUP));
         let name = if is_sent { 0 } else { self.named(name.unwrap_or_else(event)) };
@@ -187,6 +198,7 @@ impl Marks {
             track,
             name,
             receives: if is_sent { 0 } else { receives },
+            early_ns: if is_sent { 0 } else { early_ns },
         });
     }
 
@@ -291,7 +303,7 @@ fn key(meaning: &RoleEvent<'_>, host: u16) -> u64 {
 }
 
 /// The key that a receive must share with its send.
-fn message_key(meaning: &RoleEvent<'_>, host: u16) -> u64 {
+pub(crate) fn message_key(meaning: &RoleEvent<'_>, host: u16) -> u64 {
     let fields = [message::MESSAGE_GROUP, message::MESSAGE_WITHIN, message::MESSAGE_KEY];
     let with = |digest: Digest, field| match meaning.value(field) {
         Some(value) => digest.with(value),

@@ -246,6 +246,9 @@ pub(crate) struct WantedArguments {
     /// Only threads with a matching name; `*` matches any text, `?` any character
     #[arg(long, visible_alias = "comm", value_name = "GLOBS", value_delimiter = ',')]
     pub(crate) procname: Vec<String>,
+    /// Only system calls, pairs of groups, or messages with a matching name
+    #[arg(long, value_name = "GLOBS", value_delimiter = ',')]
+    pub(crate) name: Vec<String>,
     /// Only these interrupts, by number, and the softirqs of --softirq
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     pub(crate) irq: Vec<i64>,
@@ -442,13 +445,13 @@ impl WantedArguments {
             tids: self.tid.clone(),
             irqs: self.irq.clone(),
             softirqs: self.softirq.clone(),
+            names: self.name.clone(),
             comms: self.procname.clone(),
             period_ns: self.period.iter().find_map(PeriodArgument::length),
             bins: self.bins,
             // Distributions in one table have the same bins.
             uniform_bins: self.freq_uniform || self.freq_series,
             series: self.freq_series,
-            ..Wishes::default()
         }
     }
 

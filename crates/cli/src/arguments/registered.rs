@@ -44,10 +44,13 @@ fn only_supported(command: clap::Command, entry: &AnalysisEntry) -> clap::Comman
         ("procname", Wishes { comms: vec![String::new()], ..none() }),
         ("irq", Wishes { irqs: vec![0], ..none() }),
         ("softirq", Wishes { softirqs: vec![0], ..none() }),
+        ("name", Wishes { names: vec![String::new()], ..none() }),
     ];
     let rejects = |wishes: &Wishes| entry.options.unsupported(wishes).is_some();
     let rejected = options.iter().filter(|(_, wishes)| rejects(wishes)).map(|(name, _)| *name);
     let without_words = entry.options.by.is_empty().then_some("by");
+    let words = format!("Group by any of: {}", entry.options.by.join(", "));
+    let command = command.mut_arg("by", |option| option.help(words));
     rejected.chain(without_words).fold(command, |command, name| command.mut_arg(name, |option| option.hide(true)))
 }
 

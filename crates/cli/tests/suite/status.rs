@@ -219,6 +219,7 @@ fn every_assumption_about_imported_files() {
     let cases = [
         ("unknown-frequency", "file", format!("{HEAD}0 1 1\n").into_bytes()),
         ("guessed-definitions", "file", format!("{HEAD}0 1 1\n").into_bytes()),
+        ("unnamed-events", "file", format!("{HEAD}0 1 5000000000000\n").into_bytes()),
         ("other-lines", "file", format!("{HEAD}noise\n0 1 1\n").into_bytes()),
         ("unordered-events", "file", format!("{HEAD}0 2 1\n0 1 1\n").into_bytes()),
         ("buffer-full", "file", format!("{HEAD}{full}").into_bytes()),
@@ -235,6 +236,10 @@ fn every_assumption_about_imported_files() {
         let setup = Setup::new(name, "", &[]);
         let write = |path: &Path, content: &[u8]| fs::write(path, content).expect("temporary files may be written");
         let path = setup.root.join("all").join(path);
+        if name == "unnamed-events" {
+            fs::create_dir_all(setup.root.join("all")).expect("temporary files may be written");
+            write(&path.with_file_name("trace_defs.pleco"), b"subsystem a { event b \"\", };");
+        }
         let component = setup.root.join("all/2024-1-1 0:0:0/init");
         fs::create_dir_all(&component).expect("temporary files may be written");
         if path.extension().is_some() || path.starts_with(&component) {

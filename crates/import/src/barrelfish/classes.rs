@@ -52,7 +52,7 @@ pub(super) enum DumpArgument {
 /// The first classes: messages, and records without a name.
 pub(super) const SEND: u16 = 0;
 pub(super) const RECEIVE: u16 = 1;
-const NO_SUBSYSTEM: u16 = 2;
+pub(super) const NO_SUBSYSTEM: u16 = 2;
 
 /// Classes of events by the numbers of records.
 #[derive(Debug)]

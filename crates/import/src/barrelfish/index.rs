@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use kymo_source::{ByteSource, ImportProblems, SourceError};
 
-use super::classes::{DumpArgument, DumpClasses, RECEIVE, SEND};
+use super::classes::{DumpArgument, DumpClasses, NO_SUBSYSTEM, RECEIVE, SEND};
 use super::line::{DumpLine, DumpRecord, event_at, length_before};
 use super::lines::{LineReader, WholeLines};
 use crate::chunks::{ChunkFacts, ImportChunks};
@@ -32,6 +32,8 @@ pub(super) struct DumpIndex {
     /// Lines that are no part of a dump, and where the first one is.
     pub(super) other_lines: u64,
     pub(super) first_other_line: u64,
+    /// Events of subsystems without a name.
+    pub(super) unnamed: u64,
     /// Whether it has lines that are written since 2013.
     pub(super) is_current: bool,
     pub(super) is_simulated: bool,
@@ -351,6 +353,7 @@ impl<'c> DumpReading<'c> {
         if (class == SEND || class == RECEIVE) && event.raw & 0xFFF != 0 {
             self.index.boots.last_mut().expect("the first event begins one").has_sequences = true;
         }
+        self.index.unnamed += u64::from(class == NO_SUBSYSTEM);
         let (place, bytes) = (at..at + length as u64, u64::from(self.classes.sizes[class as usize]));
         core.chunks.add(time, place, bytes, DumpFacts { running: core.running.dcb, shift, table });
         match self.classes.argument(class) {

@@ -44,12 +44,19 @@ pub(super) fn metadata(
     for (name, value) in environment {
         let _ = writeln!(text, "\t{name} = {};", tsdl::text(value));
     }
+    let messages = if boot.has_sequences { "numbered" } else { "not numbered" };
+    let _ = writeln!(text, "\tmessages = {};", tsdl::text(messages));
     if frequency.is_none() {
         text.push_str("\tclock_frequency = \"unknown\";\n");
     }
     for (number, dump) in boot.dumps.iter().enumerate() {
         let (start, duration, stop) = (dump.start, dump.duration, dump.stop);
         let _ = writeln!(text, "\tdump_{number} = \"start {start} duration {duration} stop {stop}\";");
+    }
+    let full: Vec<String> =
+        boot.cores.iter().filter(|(_, index)| index.is_full).map(|(core, _)| format!("core{core}")).collect();
+    if !full.is_empty() {
+        let _ = writeln!(text, "\tstreams_without_end = {};", tsdl::text(&full.join(" ")));
     }
     for (core, index) in &boot.cores {
         let offsets: Vec<String> = index.offsets.iter().map(i64::to_string).collect();

@@ -171,6 +171,13 @@ fn file_notes(index: &DumpIndex, origin: &DefinitionsOrigin, options: &ImportOpt
                     --definitions names a file";
         found.push(notes::note(Assumption::GuessedDefinitions, what));
     }
+    if index.unnamed > 0 && matches!(origin, DefinitionsOrigin::Named | DefinitionsOrigin::Beside(_)) {
+        let (unnamed, file) = (index.unnamed, origin_name(origin, options));
+        let hint = if index.is_current { "" } else { "; without it, a dump from before 2013 has built-in names" };
+        let events = if unnamed == 1 { "1 event has".to_owned() } else { format!("{unnamed} events have") };
+        let what = format!("{events} no name in {file}, which may be of another revision{hint}");
+        found.push(notes::note(Assumption::UnnamedEvents, what));
+    }
     if index.other_lines > 0 {
         let (lines, first) = (index.other_lines, index.first_other_line);
         let what = match lines {

@@ -49,6 +49,11 @@ impl TreeImporter for GenodeRecordings {
         RecordingDate::parse(name).is_some()
     }
 
+    /// The component that all others are below.
+    fn top_folder(&self) -> Option<&'static str> {
+        Some("init")
+    }
+
     fn recognizes(&self, metadata: &[u8]) -> bool {
         layout::class(metadata).is_some()
     }
@@ -77,6 +82,11 @@ impl TreeImporter for GenodeRecordings {
             let is_named = folders.iter().any(|folder| folder.is_named) || !captures.is_empty();
             let files: Vec<&TreeFile> = folders.into_iter().flat_map(|folder| &folder.streams).collect();
             let mut recording = GenodeRecording::new(class, &files, date)?;
+            for orphan in tree.orphans.iter().filter(|_| number == 0) {
+                recording
+                    .problems
+                    .push(|| format!("{orphan}: there is no `metadata` beside it, which says how to read it"));
+            }
             recording.add_captures(&captures)?;
             recording.name = if is_one { String::new() } else { format!("part-{}", number + 1) };
             if is_named {

@@ -395,3 +395,23 @@ fn a_step_back_by_most_of_32_bits_is_a_wrap() {
     assert_eq!(unwrapping(&[(1 << 31, 0x9000_0000), (0x8800_0000, 0x9000_0001)]), Unwrapping::Never, "another thread");
     assert_eq!(unwrapping(&[(1 << 33, (1 << 33) + 5), (5, 6)]), Unwrapping::Never, "a clock of 64 bits");
 }
+
+/// A recording whose folder was renamed begins at the component that all others are in; streams that nothing says how to
+/// read are told.
+#[test]
+fn renamed_trees_are_one_trace() {
+    let call = |thread: &str| packet("init -> ping", thread, 0, &[(CALL, 5), (RETURNED, 9)]);
+    let tree = TreeOnDisk::new(&[
+        ("kept/init/ping/ep", call("ep")),
+        ("kept/init/timer/ep", call("timeout")),
+        ("other/init/ping/ep", call("ep")),
+    ]);
+    let paths: Vec<_> = tree.find("kept").iter().map(|trace| trace.streams().len()).collect();
+    assert_eq!(paths, [2]);
+    assert_eq!(tree.find("").len(), 2, "each `init` is of another machine");
+    assert_eq!(tree.one("kept/init/ping").streams().len(), 1);
+    assert_eq!(tree.one("kept/init").problems(), &[] as &[String]);
+    fs::remove_file(tree.path("kept/init/timer/metadata")).unwrap();
+    let problems = tree.one("kept").problems().to_vec();
+    assert_eq!(problems, ["timer/ep: there is no `metadata` beside it, which says how to read it"]);
+}

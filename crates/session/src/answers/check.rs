@@ -141,13 +141,18 @@ const ENDS_EARLY: CheckRule = rule(
     "copy the file again; of a session that is still recorded, stop it first",
 );
 /// What importers assume, and what is not known of a file in another format.
-const IMPORTED: [CheckRule; 10] = [
+const IMPORTED: [CheckRule; 11] = [
     rule(
         Gravity::Assumption,
         Assumption::UnknownFrequency.name(),
         "say how many cycles a second has: --clock-frequency 2.8GHz",
     ),
     rule(Gravity::Assumption, Assumption::GuessedDefinitions.name(), "name the definitions: --definitions FILE"),
+    rule(
+        Gravity::Assumption,
+        Assumption::UnnamedEvents.name(),
+        "name the definitions of that system and time: --definitions FILE",
+    ),
     rule(Gravity::Assumption, Assumption::OtherLines.name(), "see whether the lines belong to the trace"),
     rule(
         Gravity::Assumption,

@@ -62,8 +62,16 @@ impl MissingEnd {
     fn as_imported(trace: &Trace) -> Vec<Option<Self>> {
         let end = |stream: &DataStream| Some(stream.clock?.nanos_saturating(stream.packets.last()?.end_cycles?));
         let until_ns = trace.streams.iter().filter_map(end).max();
+        // A part that was written as a trace has the environment of the whole.
+        let named = match trace.class.environment("streams_without_end") {
+            Some(EnvironmentValue::Text(names)) => names.as_str(),
+            _ => "",
+        };
         let lacks_end = |stream: &DataStream| {
-            stream.files.last().is_some_and(|&file| trace.folder.streams()[file as usize].lacks_end)
+            stream.files.last().is_some_and(|&file| {
+                let file = &trace.folder.streams()[file as usize];
+                file.lacks_end || named.split(' ').any(|name| name == file.name)
+            })
         };
         let missing = |stream: &DataStream| {
             let after_ns = end(stream).filter(|_| lacks_end(stream))?;

@@ -128,7 +128,7 @@ fn refused_option(name: &str, supported: &SupportedOptions, unsupported: Unsuppo
         Unsupported::Comms => "comm",
         Unsupported::Irqs => "irq",
         Unsupported::Softirqs => "softirq",
-        Unsupported::Names => "a name",
+        Unsupported::Names => "name",
         Unsupported::By(_) if supported.by.is_empty() => {
             return format!("{name}() tells nothing apart: `by` has no words for it").into();
         }
@@ -197,6 +197,7 @@ impl CallArguments {
             "cpu" => wishes.cpus = list().map(|it| it.parse().map_err(|_| wrong())).collect::<Result<_, _>>()?,
             "tid" => wishes.tids = list().map(|it| it.parse().map_err(|_| wrong())).collect::<Result<_, _>>()?,
             "comm" => wishes.comms = list().collect(),
+            "name" => wishes.names = list().collect(),
             "begin" => self.options.begin_ns = Some(at()?),
             "end" => self.options.end_ns = Some(at()?),
             "event" => self.options.selection.events = list().collect(),
@@ -220,7 +221,7 @@ impl CallArguments {
     }
 }
 
-const OPTIONS: &str = "by, min, max, min-size, max-size, cpu, tid, comm, begin, end, event, filter, roles, period; pairs() also \
+const OPTIONS: &str = "by, min, max, min-size, max-size, cpu, tid, comm, name, begin, end, event, filter, roles, period; pairs() also \
                        start, stop, key, group, nested";
 
 fn filter(text: &str) -> Result<Filter, TableError> {

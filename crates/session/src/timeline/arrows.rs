@@ -13,11 +13,11 @@ use kymo_analysis::timeline::{ANYBODY, Thing, TrackKey};
 
 use super::catalogue::ValueMeaning;
 use super::exact::{Exactly, TrackRequest, TrackRun, instants, runs};
-use super::tiles::{ArrowBucket, END_UNKNOWN, ExactArrow, Items};
+use super::tiles::{ArrowBucket, END_UNKNOWN, ExactArrow, Items, RECEIVED_FIRST};
 use super::{Timeline, TimelineFailure};
 
-/// A wakeup: when, and when the woken thread runs. A message: when it is sent and received. And the
-/// value.
+/// A wakeup: when, and when the woken thread runs. A message: when it is sent and received, the
+/// earlier first. And the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ArrowFlight {
     pub(super) begin: i64,
@@ -82,7 +82,9 @@ impl Exactly<'_> {
             // of their durations.
             let begin = end - cell.time / i64::from(cell.begins.max(1));
             if wanted.has(begin, end) {
-                let flight = ArrowFlight { begin, end, value: cell.value, flags: 0 };
+                let is_early = self.timeline.names.route(cell.value).is_some_and(|route| route.is_early);
+                let flags = if is_early { RECEIVED_FIRST } else { 0 };
+                let flight = ArrowFlight { begin, end, value: cell.value, flags };
                 found.extend(std::iter::repeat_n(flight, cell.begins as usize));
             }
         }

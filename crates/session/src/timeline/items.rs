@@ -27,7 +27,7 @@ use super::arrows::{ArrowFlight, Way, are_messages, runs_at};
 use super::catalogue::{ALL_EVENTS, Track, TrackKind, TrackValue, kind, meaning};
 use super::exact::{Before, Exactly, TrackRequest, TrackRun, instants, runs, wanted_of};
 use super::pyramid::{At, FAN};
-use super::tiles::{BEGIN_UNKNOWN, END_UNKNOWN, IN_DOUBT};
+use super::tiles::{BEGIN_UNKNOWN, END_UNKNOWN, IN_DOUBT, RECEIVED_FIRST};
 use super::{Timeline, TimelineFailure};
 use crate::answers::bases::{FieldBase, bases_of_event};
 use crate::open::progress::{Cancelled, Progress};
@@ -116,6 +116,8 @@ pub enum TrackItem {
         duration_ns: Option<u64>,
         /// Whether the end is known.
         end_known: bool,
+        /// A message was received at its begin and sent at its end, as clocks say: they disagree.
+        received_first: bool,
         /// From which track.
         from: u32,
         /// To which.
@@ -256,6 +258,7 @@ impl Timeline {
                     end_ns: at_ns(flight.end),
                     duration_ns: end_known.then(|| flight.begin.abs_diff(flight.end)),
                     end_known,
+                    received_first: flight.flags & RECEIVED_FIRST != 0,
                     from: from?,
                     to: to?,
                     value: going(flight.value)?,

@@ -17,6 +17,8 @@ pub const BEGIN_UNKNOWN: u32 = 1;
 pub const END_UNKNOWN: u32 = 2;
 /// Events are missing around it.
 pub const IN_DOUBT: u32 = 4;
+/// A message was received before it was sent, as clocks say: it begins where it is received.
+pub const RECEIVED_FIRST: u32 = 8;
 
 /// A value from when to when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +57,7 @@ pub struct ExactArrow {
     pub to: Option<u32>,
     /// The woken thread, or the name of a message, by the number of the value.
     pub value: u32,
-    /// [`END_UNKNOWN`].
+    /// [`END_UNKNOWN`], [`RECEIVED_FIRST`].
     pub flags: u32,
 }
 

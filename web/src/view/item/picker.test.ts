@@ -45,7 +45,7 @@ const run = (begin: number, end: number, label: string, kind = "doing", track: n
 };
 const event = (at: number, label: string): TestItem => ({ begin: at, end: at, more: { kind: "event", value: value(label, "event"), event: { payload: { at } } } });
 const arrow = (begin: number, end: number, endKnown = true): TestItem => {
-  return { begin, end, more: { kind: "arrow", end_known: endKnown, from: 0, to: 2, value: value("woken", "thread", 2), waker: value("waker", "thread", 1) } };
+  return { begin, end, more: { kind: "arrow", end_known: endKnown, received_first: false, from: 0, to: 2, value: value("woken", "thread", 2), waker: value("waker", "thread", 1) } };
 };
 
 /** Seldom there is something at first, and then there is more than an answer holds. */

@@ -49,16 +49,26 @@ fn cells(nodes: &[TimelineNode]) -> Vec<TrackCell> {
 /// A message: when it leaves and comes, from which thread to which.
 type Found = (i64, i64, i32, i32);
 
+/// A bucket, from which thread to which, whether it is received first, and the group.
+type RouteIn = (u64, i32, i32, bool, u64);
+
 /// Something that is sent or received: when, by which thread, with which key and group, and how many are received.
 type Said = (i64, usize, (usize, usize), usize);
 
-/// A simple search: each receipt belongs to the oldest sent message that is not received yet.
-fn replayed(said: &[Said]) -> Vec<Found> {
-    let (mut on_their_way, mut found): (Vec<&Said>, Vec<Found>) = (Vec::new(), Vec::new());
+/// A simple search: each receipt belongs to the oldest sent message that is not received yet; if there is none, it
+/// waits for its send for so long.
+fn replayed(said: &[Said], early_ns: i64) -> Vec<Found> {
+    let (mut on_their_way, mut waiting, mut found) = (Vec::<&Said>::new(), Vec::<&Said>::new(), Vec::new());
     for one in said {
         let (time, thread, key, receives) = *one;
-        if receives == 0 {
+        waiting.retain(|early| time - early.0 <= early_ns);
+        let early = waiting.iter().position(|early| early.2 == key && receives == 0);
+        if let Some(early) = early.map(|place| waiting.remove(place)) {
+            found.push((time, early.0, thread as i32, early.1 as i32));
+        } else if receives == 0 {
             on_their_way.push(one);
+        } else if !on_their_way.iter().any(|sent| sent.2 == key) {
+            waiting.push(one);
         }
         for _ in 0..receives {
             let Some(place) = on_their_way.iter().position(|sent| sent.2 == key) else { break };
@@ -71,7 +81,7 @@ fn replayed(said: &[Said]) -> Vec<Found> {
 
 #[test]
 fn messages_are_what_somebody_finds_by_hand() {
-    for seed in 0..40 {
+    for (seed, early_ns) in (0..40).flat_map(|seed| [(seed, 0), (seed, 60)]) {
         let random = &mut Random(seed);
         let (mut script, mut time, mut said) = (String::from("lane\nlane\n"), 5, Vec::new());
         for _ in 0..150 {
@@ -79,31 +89,36 @@ fn messages_are_what_somebody_finds_by_hand() {
             time += 1 + (random.below(3) * random.below(9)) as i64;
             let (thread, key, receives) = (1 + random.below(4), (random.below(3), random.below(2)), random.below(3));
             let role = if receives == 0 { "send" } else { "receive" };
-            let count = if receives == 0 { String::new() } else { format!("count={receives}") };
+            let count = if receives == 0 { String::new() } else { format!("count={receives} early={early_ns}") };
             let (lane, (id, group)) = (random.below(2), key);
             writeln!(script, "{time} {lane} {role} key={id} group=g{group} {count} @tid={thread}").unwrap();
             said.push((time, thread, key, receives));
         }
-        let (script, expected) = (Script::parse(&script), replayed(&said));
+        let (script, expected) = (Script::parse(&script), replayed(&said, early_ns));
         assert!(expected.len() > 20, "{}", expected.len());
+        let early = expected.iter().filter(|(sent, received, ..)| sent > received).count();
+        assert_eq!(early > 0, early_ns > 0, "{early} messages are received first");
         let cuts = script.random_cuts(random);
         // Up to 64 ns, times are kept as they are.
         for level in [0, 1, 3, 6] {
             let (nodes, routes) = nodes(&script, &cuts, level);
             let mut all = Vec::new();
             for cell in cells(&nodes) {
-                let Route { from, to, .. } = routes[&cell.value];
+                let Route { from, to, is_early, .. } = routes[&cell.value];
                 let [from, to] = [from, to].map(|track| TrackKey::of(track).unwrap().number);
-                all.push((cell.bucket, from, to, cell.begins, cell.time));
+                all.push((cell.bucket, from, to, is_early, cell.begins, cell.time));
             }
-            let mut sums: BTreeMap<(u64, i32, i32, u64), (u32, i64)> = BTreeMap::new();
-            for &(begin, end, from, to) in &expected {
-                let group = said.iter().find(|one| one.0 == begin).unwrap().2.1 as u64;
-                let sum = sums.entry((end.cast_unsigned() >> level, from, to, group)).or_default();
-                *sum = (sum.0 + 1, sum.1 + end - begin);
+            let mut sums: BTreeMap<RouteIn, (u32, i64)> = BTreeMap::new();
+            for &(sent, received, from, to) in &expected {
+                let group = said.iter().find(|one| one.0 == sent).unwrap().2.1 as u64;
+                let (end, is_early) = (sent.max(received), received < sent);
+                let sum = sums.entry((end.cast_unsigned() >> level, from, to, is_early, group)).or_default();
+                *sum = (sum.0 + 1, sum.1 + (received - sent).abs());
             }
-            let mut sums: Vec<_> =
-                sums.into_iter().map(|((at, from, to, _), (n, took))| (at, from, to, n, took)).collect();
+            let mut sums: Vec<_> = sums
+                .into_iter()
+                .map(|((at, from, to, is_early, _), (n, took))| (at, from, to, is_early, n, took))
+                .collect();
             all.sort_unstable();
             sums.sort_unstable();
             assert_eq!(all, sums, "{seed}, level {level}, cut at {cuts:?}");
@@ -139,17 +154,18 @@ fn lanes_send_where_nobody_tells_of_threads() {
 #[test]
 fn what_nobody_receives_is_given_up() {
     let mut messages = PendingMessages::default();
-    let post = |time: i64, key: u64, receives: u32| Post { time, key, track: 1, name: 0, receives };
-    let of_one_key: Vec<Post> = (0..100).map(|time| post(time, 7, 0)).collect();
+    let post = |time: i64, key: u64, receives: u32| Post { time, key, track: 1, name: 0, receives, early_ns: 0 };
+    const SENT: i64 = QUEUE_MAX as i64 + 68;
+    let of_one_key: Vec<Post> = (0..SENT).map(|time| post(time, 7, 0)).collect();
     messages.follow(&of_one_key);
-    let sequel = messages.follow(&[post(100, 7, u32::MAX)]);
+    let sequel = messages.follow(&[post(SENT, 7, u32::MAX)]);
     let begins: Vec<i64> = sequel.arrivals.iter().map(|arrival| arrival.begin).collect();
-    assert_eq!(begins, (100 - QUEUE_MAX as i64..100).collect::<Vec<i64>>());
+    assert_eq!(begins, (SENT - QUEUE_MAX as i64..SENT).collect::<Vec<i64>>());
     assert!(messages.0.is_empty());
 
     let many = 3 * OPEN_MAX as i64;
     for half in [0..many / 2, many / 2..many] {
-        let sent: Vec<Post> = half.map(|key| post(200 + key, key.cast_unsigned(), 0)).collect();
+        let sent: Vec<Post> = half.map(|key| post(10_000 + key, key.cast_unsigned(), 0)).collect();
         messages.follow(&sent);
         assert!(messages.0.len() <= OPEN_MAX, "{}", messages.0.len());
     }

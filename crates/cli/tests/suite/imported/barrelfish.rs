@@ -152,6 +152,69 @@ fn analyses_need_no_mapping() {
 }
 
 /// Broken lines are left out and reported, and all others are there.
+/// Numbered messages have their sends, whichever is first; where messages are not numbered, those of one channel are
+/// received in the order in which they are sent.
+#[test]
+fn messages_are_told_where_clocks_disagree() {
+    let dump = |number: &str| {
+        let [first, second] = [format!("ea0000776f803{number}"), format!("eb0000776f803{number}")];
+        format!(
+            "# Start 900 Duration 0 Stop 18446744073709551615\n# Min_timestamp 990\n# Core 0 LOG DUMP ===\n# DCB 0 ffffff8002656c00 client\n0 1000 2656c00\n0 1010 {first}\n0 1100 eb00000012345000\n\
+             # Core 1 LOG DUMP ===\n# DCB 1 ffffff80068ca000 server\n1 990 68ca000\n1 1005 {second}\n1 1090 ea00000012345000\n"
+        )
+    };
+    let setup = Setup::new(&[("numbered.trc", dump("007").as_bytes()), ("plain.trc", dump("000").as_bytes())]);
+    expect![[r#"
+        All messages  0.000000990 s to 0.000001100 s (110 ns)
+        Messages  Total    Min  Average    Max  Deviation   50 %   90 %   99 %  99.9 %  Received first  Never received  Sent before  Lost inside  Without key  Given up
+               1  10 ns  10 ns    10 ns  10 ns          -  10 ns  10 ns  10 ns   10 ns               1               0            0            0            0         0
+
+        Routes  0.000000990 s to 0.000001100 s (110 ns)
+        From        To          Name  Messages  Total    Min  Average    Max  Deviation   50 %   90 %   99 %  99.9 %  Received first  Lost inside
+        server (2)  client (1)  UMP          1  10 ns  10 ns    10 ns  10 ns          -  10 ns  10 ns  10 ns   10 ns               0            0
+        client (1)  server (2)  UMP          0   0 ns      -        -      -          -      -      -      -       -               1            0
+
+        The longest  0.000000990 s to 0.000001100 s (110 ns)
+        Latency           Sent       Received  From        To          Name
+          10 ns  0.000001090 s  0.000001100 s  server (2)  client (1)  UMP
+
+        Received before they were sent  0.000000990 s to 0.000001100 s (110 ns)
+        Early by       Received           Sent  From        To          Name
+            5 ns  0.000001005 s  0.000001010 s  client (1)  server (2)  UMP
+
+        Not received  0.000000990 s to 0.000001100 s (110 ns)
+        nothing
+
+        How long messages take  0.000000990 s to 0.000001100 s (110 ns)
+         From  Below  Intervals
+        10 ns  11 ns          1
+    "#]].assert_eq(&setup.run("messages numbered.trc"));
+    expect![[r#"
+        All messages  0.000000990 s to 0.000001100 s (110 ns)
+        Messages  Total    Min  Average    Max  Deviation   50 %   90 %   99 %  99.9 %  Received first  Never received  Sent before  Lost inside  Without key  Given up
+               1  10 ns  10 ns    10 ns  10 ns          -  10 ns  10 ns  10 ns   10 ns               0               1            1            0            0         0
+
+        Routes  0.000000990 s to 0.000001100 s (110 ns)
+        From CPU  To CPU  Messages  Total    Min  Average    Max  Deviation   50 %   90 %   99 %  99.9 %  Received first  Lost inside
+        1         0              1  10 ns  10 ns    10 ns  10 ns          -  10 ns  10 ns  10 ns   10 ns               0            0
+
+        The longest  0.000000990 s to 0.000001100 s (110 ns)
+        Latency           Sent       Received  From CPU  To CPU
+          10 ns  0.000001090 s  0.000001100 s  1         0
+
+        Received before they were sent  0.000000990 s to 0.000001100 s (110 ns)
+        nothing
+
+        Not received  0.000000990 s to 0.000001100 s (110 ns)
+                 Sent  From CPU
+        0.000001010 s  0
+
+        How long messages take  0.000000990 s to 0.000001100 s (110 ns)
+         From  Below  Intervals
+        10 ns  11 ns          1
+    "#]].assert_eq(&setup.run("messages plain.trc --by cpu"));
+}
+
 #[test]
 fn broken_lines_are_reported() {
     let broken = "\
@@ -383,6 +446,16 @@ fn dumps_of_the_corpus_are_read_whole() {
                 messages_of(expected),
                 "{name}"
             );
+            let total = total_of(&ask("messages --json"));
+            let found = ["count", "never_received", "sent_before"].map(|column| total[column]);
+            let expected = messages_of(expected);
+            // Where a core's memory was full, it is not known which messages these are.
+            if total["lost_inside"] == 0 {
+                assert_eq!(found, expected, "{name}");
+            }
+            let all = found.iter().sum::<u64>() + total["lost_inside"];
+            assert_eq!(all, expected.iter().sum::<u64>(), "{name}");
+            assert_eq!(Some(total["early"]), manifest[&name]["msg_matched_backward"].as_u64(), "{name}");
         }
         count += 1;
     }
@@ -458,6 +531,15 @@ fn messages(printed: &str) -> [u64; 3] {
 fn messages_of(expected: &Value) -> [u64; 3] {
     ["msg_matched_forward", "msg_unmatched_send", "msg_unmatched_recv"]
         .map(|name| expected[name].as_u64().expect("it is there"))
+}
+
+/// The numbers in the table of totals of an answer.
+fn total_of(answer: &Value) -> BTreeMap<String, u64> {
+    let total = answer["tables"].as_array().expect("it is there").iter().find(|table| table["class"] == "total");
+    let total = total.expect("it is there");
+    let names = total["columns"].as_array().expect("it is there").iter().map(|column| column["name"].as_str());
+    let cells = total["rows"][0].as_array().expect("it is there").iter().map(Value::as_u64);
+    names.zip(cells).filter_map(|(name, cell)| Some((name?.to_owned(), cell?))).collect()
 }
 
 /// The applications that ran and have a name.
