@@ -128,6 +128,8 @@ peers() {
     command -v g++ >/dev/null || missing+=(g++)
     command -v make >/dev/null || missing+=(make)
     command -v pkg-config >/dev/null || missing+=(pkg-config)
+    command -v cmake >/dev/null || missing+=(cmake)
+    command -v meson >/dev/null || missing+=(meson)
     command -v lttng-sessiond >/dev/null || missing+=(lttng-tools)
     echo '#include <lttng/tracef.h>' | cc -fsyntax-only -xc - 2>/dev/null || missing+=(liblttng-ust-dev)
     [ "${#missing[@]}" -eq 0 ] || install "${missing[@]}" >/dev/null 2>&1 ||

@@ -42,6 +42,11 @@
     KYMO_INNER_EVENT("role " KYMO_INNER_ROLE_##role "\n", #provider, kymo_##provider##_, __VA_ARGS__)
 
 /*
+ * Like KYMO_EVENT, with lines of its definition, for headers that `kymo schema build` makes (docs/define.md).
+ */
+#define KYMO_EVENT_LINES(lines, provider, ...) KYMO_INNER_EVENT(lines, #provider, kymo_##provider##_, __VA_ARGS__)
+
+/*
  * Fields. The argument of most fields has the type in their name.
  */
 #define KYMO_U8(name) (kymo_scalar, "u8", uint8_t, name)

@@ -24,6 +24,7 @@
 //!
 //! Fields are paths of the filter language, conditions are its expressions. Mappings of known tracers are built in.
 
+mod carried;
 mod pattern;
 mod problem;
 pub(crate) mod read;
@@ -33,6 +34,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use kymo_filter::{Filter, NamePath};
+use kymo_format::TraceClass;
 
 use crate::roles::{CONTEXT, EventRole};
 
@@ -114,6 +116,13 @@ impl RoleMapping {
     /// ```
     pub fn parse(text: &str) -> Result<Self, MappingErrors> {
         read::mapping(text)
+    }
+
+    /// The mapping that a trace carries: the meanings that the schemas of its programs give to their events. `None`:
+    /// it carries none.
+    #[must_use]
+    pub fn carried(trace: &TraceClass) -> Option<Self> {
+        carried::mapping(trace)
     }
 
     /// The mappings that are built in, in the order in which they are tried. Their text is parsed once, when they are first asked for.

@@ -28,6 +28,7 @@ mod quantity;
 #[cfg(target_os = "linux")]
 mod record;
 mod roles;
+mod schema;
 mod select;
 mod show;
 #[cfg(feature = "sql")]
@@ -269,6 +270,7 @@ fn run(arguments: &Arguments) -> Result<CommandOutcome, StopReason> {
             Some(session) => roles::run(&session, arguments),
             None => Ok(CommandOutcome::Incomplete),
         },
+        Command::Schema(arguments) => schema::run(arguments),
         Command::Index(arguments) => Ok(index::run(arguments)?),
         Command::Check(arguments) => Ok(check::run(arguments)?),
         Command::Metadata(arguments) => Ok(metadata::run(arguments)?),

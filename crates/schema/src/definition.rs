@@ -8,6 +8,7 @@
 //! field u32 port
 //! field text host
 //! field enum u8(idle=0, busy=1) state
+//! as begin key=id                         an event of a schema: see [`crate::meaning`]
 //! ```
 //!
 //! The first line says what it is; lines of later versions, which begin with other words, are skipped. Whatever else is wrong makes the
@@ -18,6 +19,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::field::{DefinedField, FieldType, ScalarType, ValueLabel};
+use crate::meaning::{DefinedMeaning, MEANINGS_MAX, SchemaOrigin};
 use crate::{level, word};
 
 /// Bytes of a definition.
@@ -59,6 +61,12 @@ pub struct EventClass {
     pub source: Option<(String, u32)>,
     /// What it means to analyses.
     pub role: Option<DefinitionRole>,
+    /// Its place in the schema that it is generated from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<SchemaOrigin>,
+    /// Its roles by that schema; at most [`MEANINGS_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub meanings: Vec<DefinedMeaning>,
     /// What it tells.
     pub fields: Vec<DefinedField>,
 }
@@ -179,6 +187,20 @@ impl fmt::Display for DefinitionError {
 impl std::error::Error for DefinitionError {}
 
 impl EventClass {
+    /// An event without fields, of the least important level.
+    #[must_use]
+    pub fn new(provider: String, name: String) -> Self {
+        let (source, role, origin, meanings, fields) = (None, None, None, Vec::new(), Vec::new());
+        Self { provider, name, level: LEVEL_MAX, source, role, origin, meanings, fields }
+    }
+
+    /// The URI that it has in traces, if it has a role, a source, or a schema.
+    #[must_use]
+    pub fn uri(&self) -> Option<String> {
+        let role = self.role.map_or("", DefinitionRole::word);
+        crate::meaning::uri(role, self.source.as_ref(), self.origin.as_ref(), &self.meanings)
+    }
+
     /// `PROVIDER:NAME`.
     #[must_use]
     pub fn full_name(&self) -> String {
@@ -271,7 +293,7 @@ fn event<'a>(
     let provider = first.take(provider.len(), "a provider")?;
     first.at += 1;
     let name = first.take(first.rest().len(), "a name")?;
-    let mut event = EventClass { provider, name, level: LEVEL_MAX, source: None, role: None, fields: Vec::new() };
+    let mut event = EventClass::new(provider, name);
     for mut line in lines {
         match line.word() {
             "level" => {
@@ -282,6 +304,8 @@ fn event<'a>(
             }
             "source" => event.source = Some(source(&mut line)?),
             "role" => event.role = DefinitionRole::named(line.word()),
+            "schema" => event.origin = SchemaOrigin::parse(line.rest()),
+            "as" if event.meanings.len() < MEANINGS_MAX => event.meanings.extend(DefinedMeaning::parse(line.rest())),
             "field" => {
                 let at = line.skip_spaces();
                 if event.fields.len() == FIELDS_MAX {

@@ -7,9 +7,9 @@
 //! level 6                   level    log levels
 //! role begin                field    types of fields, from words and back
 //! field u32 port            definition   the parser
-//! field text host           glob     patterns of names
+//! field text host           meaning  roles of events and their facts, which travel in traces
+//!                           glob     patterns of names
 //!                           published    selections of sessions, which programs read when they start
-//!                           pleco    definitions of Barrelfish
 //! ```
 //!
 //! It must never know any format of traces, nor memory of programs.
@@ -24,7 +24,7 @@ pub mod glob;
 #[cfg(feature = "std")]
 pub mod level;
 #[cfg(feature = "std")]
-pub mod pleco;
+pub mod meaning;
 pub mod published;
 pub mod word;
 

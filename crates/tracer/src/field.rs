@@ -21,6 +21,19 @@ pub enum Part {
     Number(i128),
 }
 
+/// A name as it is without the `r#` of a keyword.
+#[must_use]
+pub const fn plain(name: &'static str) -> &'static str {
+    let bytes = name.as_bytes();
+    if bytes.len() > 2 && bytes[0] == b'r' && bytes[1] == b'#' { name.split_at(2).1 } else { name }
+}
+
+/// The label of a value: its text, if the program gives one, otherwise its name behind that.
+#[must_use]
+pub const fn label(texts: &[&'static str]) -> &'static str {
+    plain(texts[0])
+}
+
 /// Length of the parts' text in bytes.
 #[must_use]
 pub const fn text_bytes(lines: &[&[Part]]) -> usize {

@@ -6,7 +6,8 @@
 /// [`Field`](crate::Field): integers, `f32`, `f64`, `bool`, [`Hex`](crate::Hex), `&str`,
 /// `*const T`, arrays and slices of numbers, and enums of [`labels!`](crate::labels). The name of the
 /// event, `provider:name`, may be followed by its log level and its role. Log levels are those of
-/// LTTng (0 emergency to 6 info, 14 debug, which is the default).
+/// LTTng (0 emergency to 6 info, 14 debug, which is the default). Modules that `kymo schema build` makes add `lines` of
+/// the definition. Names that are keywords are written as `r#type`.
 ///
 /// While the event is off, a call costs two loads and a branch.
 ///
@@ -22,7 +23,7 @@ macro_rules! event {
     ($(
         $(#[$meta:meta])*
         $visibility:vis fn $function:ident($($field:ident: $type:ty),* $(,)?) = $name:literal
-        $(, level $level:literal)? $(, role $role:literal)?;
+        $(, level $level:literal)? $(, role $role:literal)? $(, lines $lines:literal)?;
     )*) => {$(
         $(#[$meta])*
         #[allow(clippy::too_many_arguments, reason = "an event has the fields that it has")]
@@ -33,11 +34,12 @@ macro_rules! event {
                 &[Part::Text("event "), Part::Text($name), Part::Text("\n")],
                 $(&[Part::Text("level "), Part::Number($level), Part::Text("\n")],)?
                 $(&[Part::Text("role "), Part::Text($role), Part::Text("\n")],)?
+                $(&[Part::Text($lines)],)?
                 &[Part::Text("source "), Part::Text(file!()), Part::Text(":"), Part::Number(line!() as i128), Part::Text("\n")],
                 $(
                     &[Part::Text("field ")],
                     <$type as $crate::Field>::TYPE,
-                    &[Part::Text(concat!(" ", stringify!($field), "\n"))],
+                    &[Part::Text(" "), Part::Text($crate::field::plain(stringify!($field))), Part::Text("\n")],
                 )*
             ];
             static TEXT: [u8; $crate::field::text_bytes(LINES)] = $crate::field::text(LINES);
@@ -104,19 +106,19 @@ macro_rules! registered {
     };
 }
 
-/// Defines an enum that events can have as a field, with labels for its values.
+/// Defines an enum that events can have as a field, with labels for its values: their names, or texts behind these.
 ///
 /// ```
 /// kymo_tracer::labels! {
 ///     /// What a worker does.
-///     pub enum State: u8 { Idle = 0, Busy = 1 }
+///     pub enum State: u8 { Idle = 0, Busy "busy" = 1 }
 /// }
 /// kymo_tracer::event! { fn changed(state: State) = "worker:changed"; }
 /// changed(State::Busy);
 /// ```
 #[macro_export]
 macro_rules! labels {
-    ($(#[$meta:meta])* $visibility:vis enum $name:ident: $type:ident { $($label:ident = $value:expr),+ $(,)? }) => {
+    ($(#[$meta:meta])* $visibility:vis enum $name:ident: $type:ident { $($label:ident $($text:literal)? = $value:expr),+ $(,)? }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr($type)]
@@ -128,7 +130,8 @@ macro_rules! labels {
             const TYPE: &'static [$crate::field::Part] = &[
                 $crate::field::Part::Text(concat!("enum ", stringify!($type), "(")),
                 $(
-                    $crate::field::Part::Text(concat!(stringify!($label), "=")),
+                    $crate::field::Part::Text($crate::field::label(&[$($text,)? stringify!($label)])),
+                    $crate::field::Part::Text("="),
                     $crate::field::Part::Number($name::$label as $type as i128),
                     $crate::field::Part::Text(","),
                 )+

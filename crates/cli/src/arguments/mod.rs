@@ -8,6 +8,7 @@ mod reading;
 mod record;
 mod registered;
 mod roles;
+mod schema;
 #[cfg(feature = "sql")]
 mod sql;
 #[cfg(feature = "view")]
@@ -38,6 +39,10 @@ pub(crate) use record::{
 pub(crate) use record::{LossMode, RuleArguments};
 pub(crate) use registered::AnyCommand;
 pub(crate) use roles::RolesArguments;
+pub(crate) use schema::{
+    SchemaArguments, SchemaBuildArguments, SchemaCheckArguments, SchemaCommand, SchemaDiffArguments,
+    SchemaFormatArguments, SchemaTarget,
+};
 #[cfg(feature = "sql")]
 pub(crate) use sql::{SqlArguments, SqlFormat};
 #[cfg(feature = "view")]
@@ -127,6 +132,8 @@ pub(crate) enum Command {
     Filter(FilterArguments),
     /// Show how analyses interpret the events of a trace, and write the mapping to a file
     Roles(RolesArguments),
+    /// Define events once: make headers, modules, metadata and documentation from a schema
+    Schema(SchemaArguments),
     /// Print the metadata of a trace, unchanged or in another dialect
     Metadata(MetadataArguments),
     // The registry has the sentences of these two.

@@ -94,7 +94,7 @@ fn cargo(target: &Path) -> Command {
 }
 
 /// The folder that libkymo is built to; `None`: there is no C compiler, which is said.
-fn library() -> Option<PathBuf> {
+pub(crate) fn library() -> Option<PathBuf> {
     if Command::new("cc").arg("--version").output().is_err() {
         eprintln!("NOT TESTED: there is no C compiler");
         return None;
@@ -106,6 +106,14 @@ fn library() -> Option<PathBuf> {
         target.join("libkymo")
     };
     Some(LIBRARY.get_or_init(build).clone())
+}
+
+/// Installs the built library, as people do it; returns the folder.
+pub(crate) fn install(built: &Path, folder: &Path) -> PathBuf {
+    let [prefix, library] = [format!("PREFIX={}", folder.display()), format!("LIBKYMO={}", built.display())];
+    // The library was built before.
+    does(Command::new("make").args(["install-libkymo", &prefix, &library, "SUDO_USER=x"]).current_dir(root()));
+    folder.to_owned()
 }
 
 /// Compiles a source, with more words behind it.

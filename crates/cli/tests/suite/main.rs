@@ -14,6 +14,8 @@ mod chaos;
 mod check;
 mod copies;
 mod cut;
+#[cfg(target_os = "linux")]
+mod definitions;
 mod demo;
 mod details;
 mod filter;

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::recorded::Place;
 
-/// Builds the example, where this test was built.
-fn example() -> PathBuf {
+/// Builds an example by the name of its package, where this test was built.
+pub(crate) fn built(package: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_BIN_EXE_kymo")).parent().expect("it is in a folder");
     let profile = match folder.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
@@ -15,10 +15,10 @@ fn example() -> PathBuf {
     let target = folder.parent().expect("it is in a folder");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--offline", "--package", "example-server", "--profile", profile]);
+    build.args(["build", "--quiet", "--offline", "--package", package, "--profile", profile]);
     build.arg("--target-dir").arg(target).current_dir(env!("CARGO_MANIFEST_DIR"));
     assert!(build.status().expect("it starts").success(), "{build:?}");
-    folder.join("example-server")
+    folder.join(package)
 }
 
 /// How many events of each name a trace has, in the order of names; the recorder's own ones aside.
@@ -34,7 +34,7 @@ fn counts(place: &Place, trace: &str) -> String {
 #[test]
 fn the_example_is_recorded() {
     let place = Place::new();
-    let program = example().display().to_string();
+    let program = built("example-server").display().to_string();
     place.says(&["record", "--output", "trace", "--", &program, "40"], 0);
     // Three pages are made once each, though three workers may see that one is missing: the lock is held meanwhile.
     let expected = "40 example_server:answered\n1 example_server:end\n10 example_server:not_found\n\

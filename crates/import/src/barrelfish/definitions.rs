@@ -1,10 +1,10 @@
-//! The names of a dump's numbers: from `.pleco`, from the JSON that `pleco` writes, or built in.
+//! The names of a dump's numbers: from `.pleco`, from a schema, from the JSON that `pleco` writes, or built in.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kymo_schema::pleco::PlecoFile;
+use kymo_define::SchemaSubsystem;
 
 use super::names::{BARE, CURRENT, LEGACY, SubsystemNames};
 
@@ -89,20 +89,26 @@ impl DumpDefinitions {
             return Err(wrong(format!("{size} bytes are too many for definitions: 16 MiB at most")));
         }
         let bytes = fs::read(path).map_err(|error| wrong(error.to_string()))?;
-        Self::parse(&String::from_utf8_lossy(&bytes)).map_err(wrong)
+        Self::parse(path, &String::from_utf8_lossy(&bytes)).map_err(wrong)
     }
 
-    /// The text of a file in either form.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    /// The text of a file in any form.
+    pub(super) fn parse(path: &Path, text: &str) -> Result<Self, String> {
         if text.trim_start().starts_with('{') {
             return super::json::parse(text).map(|subsystems| Self { subsystems: with_names(subsystems), bare: &[] });
         }
-        let file = PlecoFile::parse(text).map_err(|error| error.to_string())?;
-        let events =
-            |events: Vec<kymo_schema::pleco::PlecoEvent>| (0..).zip(events.into_iter().map(|event| event.name));
-        let subsystems =
-            file.subsystems.into_iter().map(|subsystem| (subsystem.name, events(subsystem.events).collect()));
-        Ok(Self { subsystems: numbered(subsystems), bare: &[] })
+        let reader = |file: &Path| if file == path { Ok(text.to_owned()) } else { fs::read_to_string(file) };
+        let (schema, problems) = kymo_define::read(path, &reader).map_err(|error| error.to_string())?;
+        let Some(schema) = schema else {
+            let error = problems.problems.iter().find(|problem| !problem.is_warning);
+            let error = error.map(|error| format!("{}:{}: {}", error.place.line, error.place.column, error.message));
+            return Err(error.unwrap_or_default());
+        };
+        let subsystem = |subsystem: SchemaSubsystem| {
+            let events = subsystem.events.into_iter().map(|event| (event.id, event.name)).collect();
+            (subsystem.id, SubsystemNames { name: subsystem.name, events })
+        };
+        Ok(Self { subsystems: schema.subsystems.into_iter().map(subsystem).collect(), bare: &[] })
     }
 }
 
@@ -147,13 +153,15 @@ mod tests {
 
     #[test]
     fn files_of_either_form_are_read() {
-        let pleco = DumpDefinitions::parse("subsystem kernel { event CSWITCH \"Context Switch\", };").unwrap();
+        let parse = |text: &str| DumpDefinitions::parse(Path::new("a"), text);
+        let pleco = parse("subsystem kernel { event CSWITCH \"Context Switch\", };").unwrap();
         assert_eq!(name(&pleco, 0, 0), ("kernel", "CSWITCH"));
-        let json = DumpDefinitions::parse(
-            "{\n0 : {\n\t\"name\" : \"kernel\",\n\t\"events\" : {\n\t\t0 : \"Context Switch\"\n\t}\n}\n}",
-        );
+        let json = parse("{\n0 : {\n\t\"name\" : \"kernel\",\n\t\"events\" : {\n\t\t0 : \"Context Switch\"\n\t}\n}\n}");
         assert_eq!(json.unwrap(), pleco);
-        assert_eq!(DumpDefinitions::parse("").unwrap_err(), "1:1: expected `subsystem`, found the end of the file");
+        assert_eq!(parse("schema a 1; subsystem kernel { event CSWITCH };").unwrap(), pleco);
+        let schema = parse("schema a 1; subsystem s id 7 { event one id 3, event two };").unwrap();
+        assert_eq!(name(&schema, 7, 4), ("s", "two"));
+        assert_eq!(parse("").unwrap_err(), "1:1: expected `subsystem`, found the end of the file");
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn shaped(random: &mut RandomNumbers, predicate: &Predicate) -> Shaped {
         }
     }
     let (provider, name) = ("test".to_owned(), "shaped".to_owned());
-    let class = EventClass { provider, name, level: 14, source: None, role: None, fields };
+    let class = EventClass { fields, ..EventClass::new(provider, name) };
     let filter = ClassFilter::of(predicate.clone(), sources);
     Shaped { class, plans, filter, contexts: own }
 }

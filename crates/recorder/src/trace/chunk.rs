@@ -325,7 +325,7 @@ impl TraceChunk {
     }
 
     fn say_event(&mut self, stream_class: u32, id: u16, class: &EventClass) -> Result<(), WriteError> {
-        let (name, uri) = (class.full_name(), uri(class));
+        let (name, uri) = (class.full_name(), class.uri());
         let (level, uri) = (Some(class.level), uri.as_deref());
         self.trace.event_class(stream_class, &RawEvent { id, name: &name, level, uri, fields: &class.fields })
     }
@@ -569,13 +569,6 @@ pub(crate) fn raw_clock(source: ClockSource, facts: &ClockDescription) -> RawClo
         offset_cycles,
         is_absolute: facts.is_absolute,
     }
-}
-
-/// Facts about a class besides its name: its role, and its place in the source.
-fn uri(class: &EventClass) -> Option<String> {
-    let role = class.role.map_or("", kymo_schema::definition::DefinitionRole::word);
-    let source = class.source.as_ref().map(|(file, line)| format!("?source={file}:{line}"));
-    (class.role.is_some() || source.is_some()).then(|| format!("kymo:{role}{}", source.unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ pub(crate) static CLASSES: LazyLock<[Arc<EventClass>; 4]> = LazyLock::new(|| {
     let why = FieldType::Scalar(ScalarType::Enumeration(IntegerType::unsigned(1), labels));
     let class = |name: &str, fields| {
         let (provider, name) = ("kymo".to_owned(), name.to_owned());
-        Arc::new(EventClass { provider, name, level: 6, source: None, role: None, fields })
+        Arc::new(EventClass { level: 6, fields, ..EventClass::new(provider, name) })
     };
     let clock = vec![number("monotonic", true, false), number("realtime", true, false), number("width", false, false)];
     let process = vec![

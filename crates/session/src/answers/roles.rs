@@ -12,7 +12,6 @@
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::slice;
 use std::sync::Arc;
 
 use kymo_analysis::bind::StreamClass;
@@ -166,7 +165,7 @@ impl Session {
     /// events of kernels, where begins and ends are calls and interrupts, which have roles of their
     /// own, and memory that is held.
     pub(crate) fn mappings_of_programs(&self, own: Option<&Path>) -> Result<Mappings, RolesFailure> {
-        let known = known_mappings(own)?;
+        let known = self.known_mappings(own)?;
         let is_of_program =
             |class: &StreamClass<'_>| !has_role(std::slice::from_ref(class), &known, &|role| role == EventRole::Switch);
         self.mappings_guessing(own, Some(&is_of_program))
@@ -178,7 +177,7 @@ impl Session {
         own: Option<&Path>,
         of: Option<&dyn Fn(&StreamClass<'_>) -> bool>,
     ) -> Result<Mappings, RolesFailure> {
-        let mut mappings = known_mappings(own)?;
+        let mut mappings = self.known_mappings(own)?;
         if let Some(is_guessed) = of {
             let guessed = self.with_classes(false, |classes| {
                 let has_pairs = has_role(classes, &mappings, &|role| matches!(role, EventRole::Begin | EventRole::End));
@@ -200,7 +199,7 @@ impl Session {
     ///
     /// People's own mapping cannot be used.
     pub fn roles(&self, own: Option<&Path>) -> Result<Roles, RolesFailure> {
-        let mappings = known_mappings(own)?;
+        let mappings = self.known_mappings(own)?;
         Ok(self.with_classes(own.is_some(), |classes| Reporter::new(&mappings).report(classes, own.is_some())))
     }
 
@@ -224,6 +223,18 @@ impl Session {
         near
     }
 
+    /// People's own mapping, those that the traces carry, and those that are built in.
+    fn known_mappings(&self, own: Option<&Path>) -> Result<Mappings, RolesFailure> {
+        let own = own.map(own_mapping).transpose()?;
+        let carried = self.traces.iter().filter_map(|trace| RoleMapping::carried(&trace.class));
+        let mut mappings: Vec<RoleMapping> = own.into_iter().chain(carried).collect();
+        if mappings.is_empty() {
+            return Ok(Cow::Borrowed(RoleMapping::built_in()));
+        }
+        mappings.extend_from_slice(RoleMapping::built_in());
+        Ok(mappings.into())
+    }
+
     /// Calls `use_them` with the data stream classes of all traces. Names like those that are missing are looked for if
     /// `suggests`, which takes longer than all else.
     fn with_classes<T>(&self, suggests: bool, use_them: impl FnOnce(&[StreamClass<'_>]) -> T) -> T {
@@ -245,15 +256,12 @@ fn classes_of<'a>(trace: &'a Arc<Trace>, name: &'a String, suggests: bool) -> Ve
     (0..trace.class.stream_classes.len()).map(class).collect()
 }
 
-/// People's own mapping and those that are built in.
-fn known_mappings(own: Option<&Path>) -> Result<Mappings, RolesFailure> {
-    let built_in = RoleMapping::built_in();
-    let Some(path) = own else { return Ok(Cow::Borrowed(built_in)) };
+/// People's own mapping.
+fn own_mapping(path: &Path) -> Result<RoleMapping, RolesFailure> {
     let text = std::fs::read_to_string(path);
     let text = text.map_err(|error| RolesFailure::File { path: path.to_owned(), error })?;
     let mapping = RoleMapping::parse(&text);
-    let mapping = mapping.map_err(|errors| RolesFailure::Mapping { path: path.to_owned(), errors })?;
-    Ok([slice::from_ref(&mapping), built_in].concat().into())
+    mapping.map_err(|errors| RolesFailure::Mapping { path: path.to_owned(), errors })
 }
 
 /// Calls `see` with each class of events: the mappings that its trace has use for, its name, and

@@ -206,18 +206,24 @@ impl Parser<'_> {
         Ok(PlecoEvent { name, description })
     }
 
-    /// A text as Haskell has it.
+    /// A text as Haskell has it, and the white space behind it.
     fn string(&mut self) -> Result<String, PlecoError> {
         if !self.rest().starts_with('"') {
             return self.error(self.at, "the event's description in quotes, which may be empty: \"\"");
         }
+        let text = self.literal()?;
+        self.space()?;
+        Ok(text)
+    }
+
+    /// A text as Haskell has it, from its quote on.
+    fn literal(&mut self) -> Result<String, PlecoError> {
         self.at += 1;
         let mut text = String::new();
         loop {
             match self.rest().chars().next() {
                 Some('"') => {
                     self.at += 1;
-                    self.space()?;
                     return Ok(text);
                 }
                 Some('\\') => text.extend(self.escape()?),
@@ -280,6 +286,23 @@ impl Parser<'_> {
             None => self.error(start, "the number of a character"),
         }
     }
+}
+
+/// Bytes of the comment that a text begins with, with those in it; `None`: it has no end.
+pub(crate) fn comment_length(text: &str) -> Option<usize> {
+    let mut parser = Parser { text, at: 0 };
+    parser.comment().ok().map(|()| parser.at)
+}
+
+/// The text in quotes that a text begins with, and its bytes there.
+///
+/// # Errors
+///
+/// It has no end, or an escape that Haskell does not know.
+pub(crate) fn string(text: &str) -> Result<(String, usize), PlecoError> {
+    let mut parser = Parser { text, at: 0 };
+    let literal = parser.literal()?;
+    Ok((literal, parser.at))
 }
 
 /// Control characters by name; `SOH` counts before `SO`.

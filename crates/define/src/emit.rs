@@ -1,0 +1,99 @@
+//! Files that are made from a schema, each as its text.
+
+pub mod c;
+pub mod ctf;
+pub mod json;
+pub mod page;
+pub mod pleco;
+pub mod roles;
+pub mod rust;
+
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use crate::model::{EventUse, FactValue, Meaning, Schema, SchemaEvent, SchemaSubsystem};
+
+/// Names of Barrelfish's files may be any; those of the language are checked when they are read.
+fn check_names(schema: &Schema, language: &str) -> Result<(), String> {
+    let mut known = HashSet::new();
+    for subsystem in &schema.subsystems {
+        for event in &subsystem.events {
+            let name = format!("{}_{}", subsystem.name, event.name).to_lowercase();
+            if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+                return Err(format!("`{}:{}` is no name in {language}: rename it", subsystem.name, event.name));
+            }
+            if !known.insert(name) {
+                let title = format!("{}:{}", subsystem.name, event.name);
+                return Err(format!("`{title}` stands twice, or differs from another event in `_`, `:` or case alone"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The first line of files that are made.
+pub(crate) fn notice(schema: &Schema) -> String {
+    let version = if schema.version == 0 { String::new() } else { format!(", version {}", schema.version) };
+    format!(
+        "Made by `kymo schema build` from the schema {}{version}. Changes here are lost with the next build.",
+        schema.name
+    )
+}
+
+/// Lines of an event's definition besides its fields: its level, its ids, and its meanings.
+pub(crate) fn lines(schema: &Schema, subsystem: &SchemaSubsystem, event: &SchemaEvent) -> Vec<String> {
+    let mut lines = vec![format!("level {}", event.level)];
+    lines.push(format!("schema {} {} {} {}", schema.name, schema.version, subsystem.id, event.id));
+    let place = subsystem.events.iter().position(|known| std::ptr::eq(known, event));
+    for (_, used) in place.into_iter().flat_map(|place| subsystem.uses(place)) {
+        lines.push(as_line(used, event));
+    }
+    lines
+}
+
+/// `as begin key=id name="fetch" within=process`
+fn as_line(used: &EventUse, event: &SchemaEvent) -> String {
+    let mut line = format!("as {}", used.role.role());
+    for (fact, value) in &used.facts {
+        let value = match value {
+            FactValue::Field(field) => event.fields[*field].name.clone(),
+            FactValue::Text(text) => quoted(text),
+            FactValue::Number(number) => number.to_string(),
+            FactValue::Thread => "@thread".to_owned(),
+            FactValue::Process => "@process".to_owned(),
+        };
+        let _ = write!(line, " {}={value}", fact.word());
+    }
+    line
+}
+
+/// A text in quotes, with escapes that C, Rust, TOML and definitions have in common.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            // Nothing that is shown in one line has these.
+            c if c.is_control() => quoted.push(' '),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// A sentence about a meaning, for documents and comments.
+pub(crate) fn meaning_words(meaning: &Meaning, subsystem: &SchemaSubsystem) -> String {
+    let events: Vec<String> = meaning
+        .events
+        .iter()
+        .map(|used| format!("{} `{}`", used.role.word(), subsystem.events[used.event].name))
+        .collect();
+    format!("{} `{}`: {}", meaning.word, meaning.name, events.join(", "))
+}
+
+/// Text as a paragraph of comments: each line begins with `before`.
+pub(crate) fn comment(text: &str, before: &str) -> String {
+    text.lines().map(|line| format!("{before}{}\n", line.trim_end())).collect()
+}

@@ -1,0 +1,18 @@
+// The same kitchen in C++: texts may be std::string.
+#include "kitchen_events.h"
+
+#include <string>
+
+int main()
+{
+    const uint8_t spices[4] = {1, 2, 3, 4};
+    for (uint32_t order = 0; order < 100; ++order) {
+        const uint16_t tastes[] = {7}, cook = static_cast<uint16_t>(order % 2);
+        kymo_orders_placed(order, KITCHEN_DISH_CAKE, "table " + std::to_string(order % 4));
+        kymo_orders_taken(order, cook);
+        kymo_stove_busy(cook);
+        kymo_stove_begin(order, KITCHEN_DISH_CAKE, 0xCAFE, spices);
+        kymo_stove_done(order, 250.5, false, tastes, 1);
+        kymo_stove_idle(cook);
+    }
+}
