@@ -3,7 +3,7 @@
  *
  *     cmake -B build examples/schema && cmake --build build && kymo record -- build/kitchen-c
  *     kymo pairs kymo-traces/kitchen-c-*
- *     kymo messages kymo-traces/kitchen-c-*
+ *     kymo flows kymo-traces/kitchen-c-*
  */
 #include "kitchen_events.h"
 

@@ -41,6 +41,10 @@
 #define KYMO_EVENT_AS(role, provider, ...) \
     KYMO_INNER_EVENT("role " KYMO_INNER_ROLE_##role "\n", #provider, kymo_##provider##_, __VA_ARGS__)
 
+/* Like KYMO_ENUM, with the labels as one text: for headers that `kymo schema build` makes, whose labels may be names of macros. */
+#define KYMO_ENUM_LABELS(type, name, labels) \
+    (kymo_enum, #type, KYMO_INNER_C_##type, name, labels, (kymo_label_of_none = 0))
+
 /*
  * Like KYMO_EVENT, with lines of its definition, for headers that `kymo schema build` makes (docs/define.md).
  */

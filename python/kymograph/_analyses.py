@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kymograph._words import Options
 
 #: All analyses by name, also those that `Trace` has methods of its own for.
-NAMES = ("cpu", "syscalls", "io", "sched", "irq", "block", "memory", "pairs", "messages", "periods", "rates", "gaps", "threads", "count")
+NAMES = ("cpu", "syscalls", "io", "sched", "irq", "block", "memory", "pairs", "flows", "periods", "rates", "gaps", "threads", "count")
 
 
 class Analyses:
@@ -55,9 +55,9 @@ class Analyses:
         """Pages of memory that threads took from the kernel and gave back: ``kymo memory``."""
         return self._ask("memory", options)
 
-    def messages(self, **options: Unpack[Options]) -> Answer:
-        """Latency of messages from senders to receivers, and messages without either: ``kymo messages``."""
-        return self._ask("messages", options)
+    def flows(self, **options: Unpack[Options]) -> Answer:
+        """Latency of messages from senders to receivers, and messages without either: ``kymo flows``."""
+        return self._ask("flows", options)
 
     def rates(self, **options: Unpack[Options]) -> Answer:
         """Number of events in each period of time: ``kymo rates``.

@@ -125,7 +125,7 @@ export function itemsOf(number: number): readonly TestItem[] {
   return [
     ...runs.map(({ begin, end, value }) => ({ begin, end, more: { kind: "run", begin_known: begin > 0, end_known: end < SPAN, in_doubt: false, value: valueAt(value) } })),
     ...times.map(({ at, value }) => ({ begin: at, end: at, more: { kind: "event", value: valueAt(value), event: eventAt(at), bases: [{ path: ["payload", "ip"], base: 16, bits: 64 }] } })),
-    ...wakeups.map(({ begin, end, from, to, value }) => ({ begin, end, more: { kind: "arrow", end_known: true, from, to, value: { ...valueAt(value), track: to }, waker: null } })),
+    ...wakeups.map(({ begin, end, from, to, value }) => ({ begin, end, more: { kind: "arrow", end_known: true, received_first: false, from, to, value: { ...valueAt(value), track: to }, waker: null } })),
   ];
 }
 

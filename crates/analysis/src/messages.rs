@@ -1,4 +1,4 @@
-//! `messages`: the latency of messages from one thread to another, by their routes.
+//! `flows`: the latency of messages from one thread to another, by their routes.
 //!
 //! ```text
 //! core 0   send 7 ─────┐           send 8 ─ never received
@@ -65,6 +65,8 @@ struct Endpoint {
 pub struct MessagePost {
     time: i64,
     key: u64,
+    /// Its lane; events of a lane keep their order.
+    lane: u32,
     at: Endpoint,
     /// Its place in the names of its part.
     name: u32,
@@ -107,12 +109,11 @@ struct MessageNames {
     numbers: HashMap<KeyValue, u32>,
 }
 
-/// The process and the name of a thread, and when they were read.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+/// The process and the name of a thread: the last that its events tell, each with its time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct PostingThread {
-    time: i64,
-    pid: Option<i64>,
-    name: Option<Box<[u8]>>,
+    pid: Option<(i64, i64)>,
+    name: Option<(i64, Box<[u8]>)>,
 }
 
 /// The state behind a part of the trace.
@@ -208,11 +209,11 @@ impl MessagesAnalysis {
         const OPTIONS: SupportedOptions =
             SupportedOptions { by: &["thread", "cpu", "name"], names: true, ..SupportedOptions::COMMON };
         const SENTENCE: &str = "Latency of messages from senders to receivers, and messages without either";
-        AnalysisDescription::new("messages", "Messages", SENTENCE, OPTIONS)
+        AnalysisDescription::new("flows", "Messages", SENTENCE, OPTIONS)
             .with_view(&["total", "per-route", "longest", "early"], Self::headline)
             .with_examples(
-                "kymo messages trace.log --by cpu\nkymo messages trace --name 'lookup*' --min 1ms\n\
-                 kymo messages trace --roles roles.toml",
+                "kymo flows trace.log --by cpu\nkymo flows trace --name 'lookup*' --min 1ms\n\
+                 kymo flows trace --roles roles.toml",
             )
     }
 
@@ -265,6 +266,7 @@ impl MessagesAnalysis {
         let post = MessagePost {
             time: event.time,
             key: message_key(&meaning, lane.facts.host),
+            lane: lane.number,
             at: self.endpoint(lane, event),
             name: 0,
             receives: if is_sent { 0 } else { receives },
@@ -274,13 +276,15 @@ impl MessagesAnalysis {
         Some(MessageNote(post, KeyValue::from(name)))
     }
 
-    /// Decides the sends and receives of a part, behind all that was before it.
-    fn play(&self, state: &mut MessageState) {
+    /// Decides the sends and receives of a part that are before a time, behind all that was before it.
+    fn play(&self, state: &mut MessageState, until: i64) {
         let mut posts = std::mem::take(&mut state.posts);
-        // A message that is sent at one time and received at that time has arrived.
-        posts.sort_by_key(|post| (post.time, post.receives > 0));
+        // A message that is sent at one time and received at that time has arrived. Otherwise lanes come one after the
+        // other, wherever the trace is cut.
+        posts.sort_by_key(|post| (post.time, post.receives > 0, post.lane));
+        let rest = posts.split_off(posts.partition_point(|post| post.time < until || until == i64::MAX));
         let MessageState { queues, open, names, sums, .. } = state;
-        for post in posts.drain(..) {
+        for post in posts {
             let queue = queues.entry(post.key).or_default();
             let before = queue.len();
             let tell = |fate| self.decide(sums, names, fate);
@@ -296,7 +300,7 @@ impl MessagesAnalysis {
                 *open = self.give_up(queues, sums);
             }
         }
-        state.posts = posts;
+        state.posts = rest;
     }
 
     /// Gives up the older half of all that waits: perhaps no event tells of their receives. Returns
@@ -306,20 +310,22 @@ impl MessagesAnalysis {
         queues: &mut HashMap<u64, MessageQueue<MessagePost, MessagePost>>,
         sums: &mut MessageSums,
     ) -> usize {
-        let waiting = |queue: &MessageQueue<MessagePost, MessagePost>| -> Vec<i64> {
-            queue.sent.iter().map(|post| post.time).chain(queue.early.iter().map(|early| early.receive.time)).collect()
+        let of_queue = |(key, queue): (&u64, &MessageQueue<MessagePost, MessagePost>)| -> Vec<(i64, u64)> {
+            let early = queue.early.iter().map(|early| early.receive.time);
+            queue.sent.iter().map(|post| post.time).chain(early).map(|time| (time, *key)).collect()
         };
-        let mut times: Vec<i64> = queues.values().flat_map(waiting).collect();
-        let middle = times.len() / 2;
-        let (_, &mut since, _) = times.select_nth_unstable(middle);
-        queues.retain(|_, queue| {
+        // Those of one time are told apart by their keys: otherwise none of them could be given up.
+        let mut waiting: Vec<(i64, u64)> = queues.iter().flat_map(of_queue).collect();
+        let middle = waiting.len() / 2;
+        let (_, &mut since, _) = waiting.select_nth_unstable(middle);
+        queues.retain(|key, queue| {
             queue.sent.retain(|post| {
-                let is_kept = post.time >= since;
+                let is_kept = (post.time, *key) >= since;
                 sums.given_up += u64::from(!is_kept && post.is_wanted);
                 is_kept
             });
             queue.early.retain(|early| {
-                let is_kept = early.receive.time >= since;
+                let is_kept = (early.receive.time, *key) >= since;
                 if !is_kept {
                     self.unsent(sums, &early.receive);
                 }
@@ -412,13 +418,16 @@ impl Merge for RouteSums {
 }
 
 impl MessageState {
-    /// Remembers what is known of threads; the latest is true.
+    /// Remembers facts of a thread. Of each kind the latest counts; at one time the greatest, however parts are merged.
     fn meet(threads: &mut HashMap<(u16, i32), PostingThread>, thread: (u16, i32), facts: PostingThread) {
         let has_room = threads.len() < NAMES_MAX;
         match threads.get_mut(&thread) {
-            Some(known) if known.time <= facts.time => *known = facts,
+            Some(known) => {
+                known.pid = known.pid.max(facts.pid);
+                known.name = known.name.take().max(facts.name);
+            }
             None if has_room => drop(threads.insert(thread, facts)),
-            _ => {}
+            None => {}
         }
     }
 
@@ -434,18 +443,10 @@ impl MessageLane<'_> {
     /// Remembers the names of the thread of an event.
     fn meet(&mut self, event: &AnalysisEvent<'_>) {
         let Some(tid) = event.small_context(TID) else { return };
-        let facts = || {
-            let name = event.context_text(COMM).filter(|name| !name.is_empty()).map(Box::from);
-            PostingThread { time: event.time, pid: event.context(PID), name }
-        };
-        let thread = (self.facts.host, tid);
-        let is_same = |known: &PostingThread| {
-            known.pid == event.context(PID)
-                && known.name.as_deref() == event.context_text(COMM).filter(|name| !name.is_empty())
-        };
-        if !self.threads.get(&thread).is_some_and(is_same) {
-            MessageState::meet(&mut self.threads, thread, facts());
-        }
+        let name = event.context_text(COMM).filter(|name| !name.is_empty());
+        let pid = event.context(PID).map(|pid| (event.time, pid));
+        let facts = PostingThread { pid, name: name.map(|name| (event.time, name.into())) };
+        MessageState::meet(&mut self.threads, (self.facts.host, tid), facts);
     }
 }
 
@@ -455,7 +456,7 @@ impl Analysis for MessagesAnalysis {
     type Note = MessageNote;
 
     fn identity(&self) -> AnalysisIdentity {
-        AnalysisIdentity { name: "messages", version: 1 }
+        AnalysisIdentity { name: "flows", version: 1 }
     }
 
     fn shape(&self) -> PartShape {
@@ -491,7 +492,7 @@ impl Analysis for MessagesAnalysis {
 
     fn note(&self, state: &mut MessageState, _: usize, time: i64, MessageNote(post, name): MessageNote) {
         if state.is_first && state.posts.last().is_some_and(|last| last.time < time) {
-            self.play(state);
+            self.play(state, time);
         }
         let name = state.names.number(name);
         state.posts.push(MessagePost { name, ..post });
@@ -503,14 +504,12 @@ impl Analysis for MessagesAnalysis {
     }
 
     fn merge(&self, left: &mut MessageState, right: MessageState) {
-        if left.is_first {
-            self.play(left);
-        }
         left.append(right.posts, right.names);
         right.threads.into_iter().for_each(|(thread, facts)| MessageState::meet(&mut left.threads, thread, facts));
         left.sums.without_key += right.sums.without_key;
-        if left.is_first {
-            self.play(left);
+        // The next part may have more of the last time.
+        if let Some(last) = left.posts.iter().map(|post| post.time).max().filter(|_| left.is_first) {
+            self.play(left, last);
         }
     }
 
@@ -523,15 +522,21 @@ impl Analysis for MessagesAnalysis {
     }
 
     fn forget(&self, state: &mut MessageState, _: i64) -> bool {
-        self.play(state);
+        self.play(state, i64::MAX);
         state.is_first = true;
+        // Receives that wait were counted in the period that ends.
+        state.queues.retain(|_, queue| {
+            queue.early.clear();
+            !queue.is_empty()
+        });
+        state.open = state.queues.values().map(MessageQueue::len).sum();
         state.sums = MessageSums::new(&self.wishes);
         true
     }
 
     fn finish(&self, state: &MessageState) -> Result<Answer, SpoolError> {
         let mut state = state.clone();
-        self.play(&mut state);
+        self.play(&mut state, i64::MAX);
         Ok(self.report(&state))
     }
 }

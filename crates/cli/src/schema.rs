@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use kymo_define::diff::{ChangeGravity, SchemaChange, diff};
 use kymo_define::{Schema, SchemaProblems, emit};
 use serde_json::{Value, json};
@@ -29,10 +30,10 @@ fn outcome(is_good: bool) -> CommandOutcome {
     if is_good { CommandOutcome::Complete } else { CommandOutcome::Incomplete }
 }
 
-/// A schema, and what is wrong with it.
+/// A schema, and its mistakes.
 fn read(path: &Path) -> Result<(Option<Schema>, SchemaProblems), StopReason> {
-    kymo_define::read(path, &|path| fs::read_to_string(path))
-        .map_err(|error| StopReason::Usage(format!("{}: {error}", path.display())))
+    kymo_define::read(path, &kymo_define::read_file)
+        .map_err(|error| StopReason::unanswerable(&format!("{}: {error}", path.display())))
 }
 
 /// Reports problems on standard error.
@@ -48,13 +49,18 @@ fn build(arguments: &SchemaBuildArguments) -> Result<CommandOutcome, StopReason>
     let Some(schema) = schema else { return Ok(CommandOutcome::Incomplete) };
     let mut files = Vec::new();
     for target in targets(arguments, &schema) {
-        files.extend(made(&schema, target).map_err(|what| StopReason::unanswerable(&what))?);
+        match made(&schema, target, &arguments.file) {
+            Ok(made) => files.extend(made),
+            // Barrelfish's own names may be any.
+            Err(problem) if arguments.only.is_empty() => message!("warning: {}: not made: {problem}", word(target)),
+            Err(problem) => return Err(StopReason::unanswerable(&problem)),
+        }
     }
     if arguments.output == Path::new("-") {
         let [(_, text)] = &files[..] else {
             let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
             return Err(StopReason::Usage(format!(
-                "standard output is for one file, not for {}: choose one with --only",
+                "standard output is for one file, not for {}: choose another target with --only, or a folder",
                 names.join(", ")
             )));
         };
@@ -85,8 +91,13 @@ fn targets(arguments: &SchemaBuildArguments, schema: &Schema) -> Vec<SchemaTarge
     }
 }
 
+/// The word of a target.
+fn word(target: SchemaTarget) -> String {
+    target.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
 /// The files of a target: their names and texts.
-fn made(schema: &Schema, target: SchemaTarget) -> Result<Vec<(String, String)>, String> {
+fn made(schema: &Schema, target: SchemaTarget, file: &Path) -> Result<Vec<(String, String)>, String> {
     let name = &schema.name;
     let one = |ending: &str, text: String| vec![(format!("{name}{ending}"), text)];
     Ok(match target {
@@ -101,9 +112,13 @@ fn made(schema: &Schema, target: SchemaTarget) -> Result<Vec<(String, String)>, 
         SchemaTarget::Roles => one("_roles.toml", emit::roles::mapping(schema)),
         SchemaTarget::Page => one(".md", emit::page::page(schema)),
         SchemaTarget::Pleco => {
-            let mut files = one(".h", emit::pleco::header(schema, name));
-            files.extend(one(".json", emit::pleco::json(schema)));
-            files
+            // The guard is made of the file's name.
+            let stem = if schema.is_plain { file.file_stem().map(|stem| stem.to_string_lossy()) } else { None };
+            let stem = stem.unwrap_or_else(|| name.into());
+            vec![
+                (format!("{stem}.h"), emit::pleco::header(schema, &stem)),
+                (format!("{stem}.json"), emit::pleco::json(schema)),
+            ]
         }
     })
 }
@@ -112,7 +127,18 @@ fn check(arguments: &SchemaCheckArguments) -> Result<CommandOutcome, StopReason>
     let (mut is_good, mut found) = (true, Vec::new());
     let mut out = io::stdout().lock();
     for path in &arguments.files {
-        let (schema, problems) = read(path)?;
+        let (schema, problems) = match read(path) {
+            Ok(read) => read,
+            Err(reason) => {
+                // The other files may be right.
+                is_good = false;
+                match arguments.json {
+                    true => found.push(json!({"file": path.display().to_string(), "error": reason.text()})),
+                    false => writeln!(out, "error: {}", reason.text())?,
+                }
+                continue;
+            }
+        };
         is_good &= schema.is_some() && (!arguments.strict || problems.problems.is_empty());
         if arguments.json {
             found.push(json!({
@@ -198,7 +224,7 @@ fn layout(arguments: &SchemaFormatArguments) -> Result<CommandOutcome, StopReaso
     let mut is_good = true;
     let mut out = io::stdout().lock();
     for path in &arguments.files {
-        let wrong = |error: io::Error| StopReason::Usage(format!("{}: {error}", path.display()));
+        let wrong = |error: io::Error| StopReason::unanswerable(&format!("{}: {error}", path.display()));
         let text = fs::read_to_string(path).map_err(wrong)?;
         match kymo_define::layout(path, &text) {
             Err(problems) => {

@@ -21,7 +21,7 @@ pub fn build(schema: impl AsRef<Path>) {
     let path = schema.as_ref();
     let found = read(path, &|path| {
         println!("cargo::rerun-if-changed={}", path.display());
-        std::fs::read_to_string(path)
+        crate::read_file(path)
     });
     let (schema, problems) = found.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     for problem in &problems.problems {

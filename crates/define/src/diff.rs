@@ -5,7 +5,9 @@
 
 use std::fmt;
 
-use crate::model::{Meaning, Schema, SchemaEnumeration, SchemaEvent, SchemaSubsystem};
+use crate::model::{
+    EventUse, FactValue, Meaning, MeaningFact, Schema, SchemaEnumeration, SchemaEvent, SchemaSubsystem, SchemaType,
+};
 
 /// How much a change breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +70,15 @@ pub fn diff(old: &Schema, new: &Schema) -> Vec<SchemaChange> {
             changes.enumeration(enumeration, now);
         }
     }
+    for enumeration in
+        old.enumerations.iter().filter(|known| !new.enumerations.iter().any(|now| now.name == known.name))
+    {
+        changes.push(ChangeGravity::Breaking, &enumeration.name, "the enumeration is gone, and its constants");
+    }
+    if old.name != new.name && !new.is_plain {
+        let what = format!("the schema is called {} instead of {}: files and constants are, too", new.name, old.name);
+        changes.push(ChangeGravity::Breaking, &new.name, what);
+    }
     let is_changed = !changes.0.is_empty();
     if new.version < old.version {
         let what = format!("the version goes back from {} to {}", old.version, new.version);
@@ -108,7 +119,7 @@ impl Changes {
                 self.push(ChangeGravity::Doubtful, &about, what);
             }
         }
-        self.meanings(before, now);
+        self.meanings((old, before), (new, now));
     }
 
     fn event(&mut self, about: &str, (old, before): (&Schema, &SchemaEvent), (new, now): (&Schema, &SchemaEvent)) {
@@ -116,7 +127,9 @@ impl Changes {
             self.push(ChangeGravity::Numbers, about, format!("the id is {} instead of {}", now.id, before.id));
         }
         if before.level != now.level {
-            let what = format!("the level is {} instead of {}: sessions select by it", now.level, before.level);
+            let name = |level: u8| kymo_schema::level::LogLevel::of(level.into()).map_or("debug", |level| level.name);
+            let what =
+                format!("the level is {} instead of {}: sessions select by it", name(now.level), name(before.level));
             self.push(ChangeGravity::Doubtful, about, what);
         }
         for field in &before.fields {
@@ -127,8 +140,13 @@ impl Changes {
             };
             let (was, is) = (old.type_word(&field.kind), new.type_word(&after.kind));
             if was != is {
-                let gravity = if is_wider(&was, &is) { ChangeGravity::Compatible } else { ChangeGravity::Breaking };
-                self.push(gravity, &about, format!("its type is {is} instead of {was}"));
+                let is_built_in = |kind: &SchemaType| matches!(kind, SchemaType::Scalar(_));
+                let is_wider = is_built_in(&field.kind) && is_built_in(&after.kind) && is_wider(&was, &is);
+                let (gravity, effect) = match is_wider {
+                    true => (ChangeGravity::Doubtful, ": programs in Rust do not compile until they are changed"),
+                    false => (ChangeGravity::Breaking, ""),
+                };
+                self.push(gravity, &about, format!("its type is {is} instead of {was}{effect}"));
             }
             if field.unit != after.unit {
                 let unit = |unit: &Option<String>| unit.clone().unwrap_or_else(|| "none".to_owned());
@@ -145,11 +163,9 @@ impl Changes {
             event.fields.iter().map(|field| field.name.clone()).filter(is_common).collect()
         };
         if order(before, now) != order(now, before) {
-            self.push(
-                ChangeGravity::Doubtful,
-                about,
-                "fields are in another order: programs give their arguments in that order",
-            );
+            let what =
+                "fields are in another order: programs that are compiled again give their arguments in the old one";
+            self.push(ChangeGravity::Breaking, about, what);
         }
     }
 
@@ -178,40 +194,48 @@ impl Changes {
         }
     }
 
-    fn meanings(&mut self, before: &SchemaSubsystem, now: &SchemaSubsystem) {
+    fn meanings(&mut self, (old, before): (&Schema, &SchemaSubsystem), (new, now): (&Schema, &SchemaSubsystem)) {
         let same = |meaning: &Meaning, other: &&Meaning| (other.word, &other.name) == (meaning.word, &meaning.name);
+        let about = |meaning: &Meaning| format!("{} {}.{}", meaning.word, now.name, meaning.name);
         for meaning in &before.meanings {
-            let about = format!("{} {}", meaning.word, meaning.name);
+            let about = about(meaning);
             let Some(after) = now.meanings.iter().find(|other| same(meaning, other)) else {
                 self.push(ChangeGravity::Breaking, &about, "it is gone: analyses do not know what these events mean");
                 continue;
             };
-            let shown = |meaning: &Meaning, of: &SchemaSubsystem| {
-                let shown = |used: &crate::model::EventUse| {
-                    let event = &of.events[used.event];
-                    let facts: Vec<String> = used
-                        .facts
-                        .iter()
-                        .map(|(fact, value)| match value {
-                            crate::model::FactValue::Field(field) => {
-                                format!("{}={}", fact.word(), event.fields[*field].name)
-                            }
-                            other => format!("{}={other:?}", fact.word()),
-                        })
-                        .collect();
-                    format!("{} {} {}", used.role.word(), event.name, facts.join(" "))
-                };
-                meaning.events.iter().map(shown).collect::<Vec<_>>()
-            };
-            if shown(meaning, before) != shown(after, now) {
-                self.push(ChangeGravity::Doubtful, &about, "it is made of other events or facts");
+            let (was, is) = (roles(old, meaning), roles(new, after));
+            for role in was.iter().filter(|role| !is.contains(role)) {
+                self.push(ChangeGravity::Breaking, &about, format!("no more: {role}"));
+            }
+            for role in is.iter().filter(|role| !was.contains(role)) {
+                self.push(ChangeGravity::Compatible, &about, format!("new: {role}"));
             }
         }
         for meaning in now.meanings.iter().filter(|meaning| !before.meanings.iter().any(|other| same(meaning, &other)))
         {
-            self.push(ChangeGravity::Compatible, &format!("{} {}", meaning.word, meaning.name), "it is new");
+            self.push(ChangeGravity::Compatible, &about(meaning), "it is new");
         }
     }
+}
+
+/// The roles of a meaning, each with its facts.
+fn roles(schema: &Schema, meaning: &Meaning) -> Vec<String> {
+    let role = |used: &EventUse| {
+        let (subsystem, event) = schema.event_of(used);
+        let fact = |(fact, value): &(MeaningFact, FactValue)| {
+            let value = match value {
+                FactValue::Field(field) => event.fields[*field].name.clone(),
+                FactValue::Text(text) => format!("{text:?}"),
+                FactValue::Number(number) => number.to_string(),
+                FactValue::Thread => "thread".to_owned(),
+                FactValue::Process => "process".to_owned(),
+            };
+            format!("{} {value}", fact.word())
+        };
+        let facts: Vec<String> = used.facts.iter().map(fact).collect();
+        format!("{} {}.{} ({})", used.role.word(), subsystem.name, event.name, facts.join(", "))
+    };
+    meaning.events.iter().map(role).collect()
 }
 
 /// Whether all values of a type are values of another one that people read alike.

@@ -44,8 +44,9 @@ pub(crate) fn notice(schema: &Schema) -> String {
 pub(crate) fn lines(schema: &Schema, subsystem: &SchemaSubsystem, event: &SchemaEvent) -> Vec<String> {
     let mut lines = vec![format!("level {}", event.level)];
     lines.push(format!("schema {} {} {} {}", schema.name, schema.version, subsystem.id, event.id));
-    let place = subsystem.events.iter().position(|known| std::ptr::eq(known, event));
-    for (_, used) in place.into_iter().flat_map(|place| subsystem.uses(place)) {
+    let place = schema.subsystems.iter().position(|known| known.name == subsystem.name);
+    let places = place.zip(subsystem.events.iter().position(|known| known.name == event.name));
+    for (_, used) in places.into_iter().flat_map(|(subsystem, event)| schema.uses(subsystem, event)) {
         lines.push(as_line(used, event));
     }
     lines
@@ -84,13 +85,21 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// A sentence about a meaning, for documents and comments.
-pub(crate) fn meaning_words(meaning: &Meaning, subsystem: &SchemaSubsystem) -> String {
-    let events: Vec<String> = meaning
-        .events
-        .iter()
-        .map(|used| format!("{} `{}`", used.role.word(), subsystem.events[used.event].name))
-        .collect();
+pub(crate) fn meaning_words(schema: &Schema, meaning: &Meaning, of: &SchemaSubsystem) -> String {
+    let event = |used: &EventUse| {
+        let (subsystem, event) = schema.event_of(used);
+        let before = if subsystem.name == of.name { String::new() } else { format!("{}.", subsystem.name) };
+        format!("{} `{before}{}`", used.role.word(), event.name)
+    };
+    let events: Vec<String> = meaning.events.iter().map(event).collect();
     format!("{} `{}`: {}", meaning.word, meaning.name, events.join(", "))
+}
+
+/// A name as an identifier: other characters are `_`.
+pub(crate) fn identifier(name: &str) -> String {
+    let begins = name.starts_with(|first: char| first.is_ascii_digit());
+    let plain = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+    begins.then_some('_').into_iter().chain(plain).collect()
 }
 
 /// Text as a paragraph of comments: each line begins with `before`.

@@ -23,12 +23,16 @@ const WIDTH: usize = 100;
 /// ```
 pub fn layout(path: &Path, text: &str) -> Result<String, SchemaProblems> {
     let refused = |problem| SchemaProblems { files: vec![path.to_owned()], problems: vec![problem] };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if !is_schema(text) {
         let place = SchemaPlace { file: 0, line: 1, column: 1 };
         let message = "files of `pleco` stay as they are: only those that begin with `schema` have a layout";
         return Err(refused(SchemaProblem::error(place, message)));
     }
-    parse(text, 0).map_err(refused)?;
+    let (_, mut problems) = parse(text, 0);
+    if !problems.is_empty() {
+        return Err(refused(problems.swap_remove(0)));
+    }
     let tokens = tokens(text, 0).map_err(refused)?;
     let mut writer = LayoutWriter { out: String::new(), depth: 0, is_fresh: true };
     writer.all(&tokens);
@@ -99,7 +103,7 @@ impl LayoutWriter {
                 }
                 self.indent();
             }
-            self.out += &comment.text;
+            self.out += &comment.text.replace('\r', "");
             self.is_fresh = false;
             self.end_line();
         }
@@ -192,7 +196,7 @@ fn is_in_braces(tokens: &[SchemaToken], at: usize) -> bool {
 
 /// Whether a space stands between two tokens of a line.
 fn has_space(before: &SchemaTokenKind, token: &SchemaTokenKind) -> bool {
-    let opens = matches!(before, SchemaTokenKind::Symbol('(' | '['));
-    let closes = matches!(token, SchemaTokenKind::Symbol(',' | ';' | ':' | ')' | ']' | '['));
+    let opens = matches!(before, SchemaTokenKind::Symbol('(' | '[' | '.'));
+    let closes = matches!(token, SchemaTokenKind::Symbol(',' | ';' | ':' | ')' | ']' | '[' | '.'));
     !opens && !closes
 }

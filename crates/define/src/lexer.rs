@@ -39,15 +39,17 @@ pub(crate) struct Comment {
     pub(crate) is_behind: bool,
 }
 
+/// Tokens of a file at most.
+const TOKENS_MAX: usize = 1 << 20;
 /// Bytes of a file at most.
 pub(crate) const BYTES_MAX: usize = 16 << 20;
 
 /// Symbols of the language.
-const SYMBOLS: &str = "{}()[]:;,=";
+const SYMBOLS: &str = "{}()[]:;,=.";
 
 /// All tokens of a text; the last one is the end.
 pub(crate) fn tokens(text: &str, file: usize) -> Result<Vec<SchemaToken>, SchemaProblem> {
-    let mut lexer = SchemaLexer { text, at: 0, file, line: 1, line_start: 0 };
+    let mut lexer = SchemaLexer { text, at: 0, file, line: 1, column: 1 };
     let mut tokens: Vec<SchemaToken> = Vec::new();
     loop {
         let (comments, has_gap) = lexer.space(tokens.is_empty())?;
@@ -55,6 +57,9 @@ pub(crate) fn tokens(text: &str, file: usize) -> Result<Vec<SchemaToken>, Schema
         let kind = lexer.token(place)?;
         let source = text[start..lexer.at].to_owned();
         let is_end = kind == SchemaTokenKind::End;
+        if tokens.len() == TOKENS_MAX {
+            return Err(SchemaProblem::error(place, format!("a file has at most {TOKENS_MAX} words and signs")));
+        }
         tokens.push(SchemaToken { kind, place, source, comments, has_gap });
         if is_end {
             return Ok(tokens);
@@ -67,7 +72,7 @@ struct SchemaLexer<'t> {
     at: usize,
     file: usize,
     line: usize,
-    line_start: usize,
+    column: usize,
 }
 
 impl SchemaLexer<'_> {
@@ -76,14 +81,16 @@ impl SchemaLexer<'_> {
     }
 
     fn place(&self) -> SchemaPlace {
-        let column = self.text[self.line_start..self.at].chars().count() + 1;
-        SchemaPlace { file: self.file, line: self.line, column }
+        SchemaPlace { file: self.file, line: self.line, column: self.column }
     }
 
     /// Goes on by so many bytes.
     fn skip(&mut self, bytes: usize) {
-        for (offset, _) in self.text[self.at..self.at + bytes].match_indices('\n') {
-            (self.line, self.line_start) = (self.line + 1, self.at + offset + 1);
+        let text = &self.text[self.at..self.at + bytes];
+        self.line += text.matches('\n').count();
+        match text.rfind('\n') {
+            Some(newline) => self.column = text[newline + 1..].chars().count() + 1,
+            None => self.column += text.chars().count(),
         }
         self.at += bytes;
     }
@@ -118,7 +125,14 @@ impl SchemaLexer<'_> {
                 let wrong = |PlecoError { expected, found, .. }| {
                     SchemaProblem::error(place, format!("in this text: expected {expected}, found {found}"))
                 };
-                pleco::string(rest).map(|(text, length)| (SchemaTokenKind::Text(text), length)).map_err(wrong)?
+                {
+                    let (text, length) = pleco::string(rest).map_err(wrong)?;
+                    if let Some(control) = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
+                        let message = format!("a text cannot have the control character `{}`", control.escape_debug());
+                        return Err(SchemaProblem::error(place, message));
+                    }
+                    (SchemaTokenKind::Text(text), length)
+                }
             }
             '-' | '0'..='9' => {
                 let length =

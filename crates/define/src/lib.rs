@@ -31,7 +31,7 @@ pub use model::{
     SchemaLabel, SchemaSubsystem, SchemaType,
 };
 pub use problem::{SchemaPlace, SchemaProblem, SchemaProblems};
-pub use resolve::{SchemaReader, read};
+pub use resolve::{SchemaReader, read, read_file, read_import};
 
 #[cfg(test)]
 mod tests;

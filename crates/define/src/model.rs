@@ -17,7 +17,7 @@ pub struct Schema {
     pub is_plain: bool,
     /// In the order in which they stand.
     pub enumerations: Vec<SchemaEnumeration>,
-    /// In the order of their ids.
+    /// In the order in which they stand.
     pub subsystems: Vec<SchemaSubsystem>,
 }
 
@@ -56,7 +56,7 @@ pub struct SchemaSubsystem {
     pub text: String,
     /// Its number.
     pub id: u16,
-    /// In the order of their ids.
+    /// In the order in which they stand.
     pub events: Vec<SchemaEvent>,
     /// Meanings of its events.
     pub meanings: Vec<Meaning>,
@@ -133,7 +133,9 @@ pub struct Meaning {
 pub struct EventUse {
     /// Its role.
     pub role: MeaningRole,
-    /// The place of the event in its subsystem.
+    /// The place of its subsystem in the schema.
+    pub subsystem: usize,
+    /// The place of the event in that.
     pub event: usize,
     /// All facts, those of the meaning too.
     pub facts: Vec<(MeaningFact, FactValue)>,
@@ -203,6 +205,22 @@ impl Schema {
         self.subsystems.iter().find(|subsystem| subsystem.name == name)
     }
 
+    /// The meanings of an event, each with the event's role: by the places of its subsystem and itself.
+    pub fn uses(&self, subsystem: usize, event: usize) -> impl Iterator<Item = (&Meaning, &EventUse)> {
+        let meanings = self.subsystems.iter().flat_map(|subsystem| &subsystem.meanings);
+        meanings.flat_map(move |meaning| {
+            let is_it = move |used: &&EventUse| (used.subsystem, used.event) == (subsystem, event);
+            meaning.events.iter().filter(is_it).map(move |used| (meaning, used))
+        })
+    }
+
+    /// The event that has a role, with its subsystem.
+    #[must_use]
+    pub fn event_of(&self, used: &EventUse) -> (&SchemaSubsystem, &SchemaEvent) {
+        let subsystem = &self.subsystems[used.subsystem];
+        (subsystem, &subsystem.events[used.event])
+    }
+
     /// The type of a field as definitions of programs have it.
     #[must_use]
     pub fn field_type(&self, kind: &SchemaType) -> FieldType {
@@ -251,19 +269,13 @@ impl SchemaSubsystem {
     pub fn event(&self, name: &str) -> Option<&SchemaEvent> {
         self.events.iter().find(|event| event.name == name)
     }
-
-    /// The meanings of an event, each with the event's role.
-    pub fn uses(&self, event: usize) -> impl Iterator<Item = (&Meaning, &EventUse)> {
-        self.meanings.iter().flat_map(move |meaning| {
-            meaning.events.iter().filter(move |used| used.event == event).map(move |used| (meaning, used))
-        })
-    }
 }
 
 impl Meaning {
     /// Whether it is about an event in a role of mappings.
-    pub(crate) fn has(&self, role: MeaningRole, event: usize) -> bool {
-        self.events.iter().any(|used| used.event == event && used.role.role() == role.role())
+    pub(crate) fn has(&self, role: MeaningRole, (subsystem, event): (usize, usize)) -> bool {
+        let is_it = |used: &EventUse| (used.subsystem, used.event, used.role.role()) == (subsystem, event, role.role());
+        self.events.iter().any(is_it)
     }
 }
 

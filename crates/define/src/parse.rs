@@ -10,7 +10,7 @@
 //! };
 //! ```
 //!
-//! The first mistake in a file ends its reading.
+//! After a mistake, reading goes on behind the end of the item or of the event.
 
 use crate::lexer::{BYTES_MAX, SchemaToken, SchemaTokenKind, tokens};
 use crate::problem::{SchemaPlace, SchemaProblem};
@@ -121,6 +121,8 @@ pub(crate) enum FileValue {
     Number(i128),
 }
 
+/// The words that begin items of a file.
+const ITEMS: [&str; 3] = ["import", "enum", "subsystem"];
 /// The words that define what events mean.
 pub(crate) const MEANINGS: [&str; 4] = ["pair", "flow", "counter", "state"];
 /// Words that begin a role of an event within a meaning.
@@ -149,22 +151,23 @@ fn tokens_of_first(text: &str) -> Option<SchemaTokenKind> {
     Some(SchemaTokenKind::Word(word))
 }
 
-/// Reads a file.
-pub(crate) fn parse(text: &str, file: usize) -> Result<SchemaFile, SchemaProblem> {
+/// Reads a file, as far as it is right.
+pub(crate) fn parse(text: &str, file: usize) -> (Option<SchemaFile>, Vec<SchemaProblem>) {
     if text.len() > BYTES_MAX {
         let place = SchemaPlace { file, line: 1, column: 1 };
-        return Err(SchemaProblem::error(
-            place,
-            format!("the file has {} bytes; at most {BYTES_MAX} can be", text.len()),
-        ));
+        let message = format!("the file has {} bytes; at most {BYTES_MAX} can be", text.len());
+        return (None, vec![SchemaProblem::error(place, message)]);
     }
-    let tokens = tokens(text, file)?;
-    FileParser { tokens: &tokens, at: 0 }.file()
+    match tokens(text, file) {
+        Ok(tokens) => FileParser { tokens: &tokens, at: 0, problems: Vec::new() }.file(),
+        Err(problem) => (None, vec![problem]),
+    }
 }
 
 struct FileParser<'t> {
     tokens: &'t [SchemaToken],
     at: usize,
+    problems: Vec<SchemaProblem>,
 }
 
 impl FileParser<'_> {
@@ -231,7 +234,36 @@ impl FileParser<'_> {
         Some(text)
     }
 
-    fn file(mut self) -> Result<SchemaFile, SchemaProblem> {
+    fn file(mut self) -> (Option<SchemaFile>, Vec<SchemaProblem>) {
+        let head = self.head();
+        let file = head.map_err(|problem| self.problems.push(problem)).ok().map(|(name, version, text)| {
+            let mut items = Vec::new();
+            while self.token().kind != SchemaTokenKind::End {
+                match self.item() {
+                    Ok(item) => items.push(item),
+                    Err(problem) => self.recover(problem, |before, next| before == ';' && ITEMS.contains(&next)),
+                }
+            }
+            SchemaFile { name, version, text, items }
+        });
+        (file, self.problems)
+    }
+
+    /// After a mistake, goes on where something begins that stands behind such a sign.
+    fn recover(&mut self, problem: SchemaProblem, begins: impl Fn(char, &str) -> bool) {
+        self.problems.push(problem);
+        while self.token().kind != SchemaTokenKind::End {
+            let before = self.at.checked_sub(1).map(|before| &self.tokens[before].kind);
+            if let (Some(SchemaTokenKind::Symbol(before)), SchemaTokenKind::Word(next)) = (before, &self.token().kind)
+                && begins(*before, next)
+            {
+                return;
+            }
+            self.next();
+        }
+    }
+
+    fn head(&mut self) -> Result<(Named, FileNumber, String), SchemaProblem> {
         if !self.eat_word("schema") {
             return self.expected("`schema NAME VERSION;`");
         }
@@ -239,11 +271,7 @@ impl FileParser<'_> {
         let version = self.number("the schema's version: a number from 1 on")?;
         let text = self.text().unwrap_or_default();
         self.symbol(';', " after the version")?;
-        let mut items = Vec::new();
-        while self.token().kind != SchemaTokenKind::End {
-            items.push(self.item()?);
-        }
-        Ok(SchemaFile { name, version, text, items })
+        Ok((name, version, text))
     }
 
     fn item(&mut self) -> Result<FileItem, SchemaProblem> {
@@ -293,16 +321,33 @@ impl FileParser<'_> {
         let (mut events, mut meanings) = (Vec::new(), Vec::new());
         self.symbol('{', "")?;
         while !self.eat('}') {
-            if self.eat_word("event") {
-                events.push(self.event()?);
-            } else if MEANINGS.iter().any(|word| self.is_word(word)) {
-                meanings.push(self.meaning()?);
-            } else {
-                return self.expected("`event`, `pair`, `flow`, `counter`, `state` or `}`");
+            if let Err(problem) = self.member(&mut events, &mut meanings) {
+                let is_member = |next: &str| next == "event" || MEANINGS.contains(&next);
+                self.recover(problem, |before, next| match before {
+                    ',' | '}' | '{' => is_member(next),
+                    ';' => ITEMS.contains(&next),
+                    _ => false,
+                });
+                if ITEMS.iter().any(|item| self.is_word(item)) || self.token().kind == SchemaTokenKind::End {
+                    // The subsystem ended with the mistake: the semicolon behind it was passed.
+                    self.at -= usize::from(self.token().kind != SchemaTokenKind::End);
+                    break;
+                }
             }
-            self.comma("it")?;
         }
         Ok(FileSubsystem { name, text, id, events, meanings })
+    }
+
+    /// An event or a meaning of a subsystem.
+    fn member(&mut self, events: &mut Vec<FileEvent>, meanings: &mut Vec<FileMeaning>) -> Result<(), SchemaProblem> {
+        if self.eat_word("event") {
+            events.push(self.event()?);
+        } else if MEANINGS.iter().any(|word| self.is_word(word)) {
+            meanings.push(self.meaning()?);
+        } else {
+            return self.expected("`event`, `pair`, `flow`, `counter`, `state` or `}`");
+        }
+        self.comma("it")
     }
 
     fn event(&mut self) -> Result<FileEvent, SchemaProblem> {
@@ -349,7 +394,11 @@ impl FileParser<'_> {
         let name = self.name("the field's name")?;
         let (mut unit, mut text) = (None, String::new());
         if self.eat_word("unit") {
+            let place = self.place();
             let Some(found) = self.text() else { return self.expected("the unit in quotes") };
+            if found.contains(['\n', '\t']) {
+                return Err(SchemaProblem::error(place, "a unit is of one line"));
+            }
             unit = Some(found);
         }
         text.extend(self.text());
@@ -365,7 +414,11 @@ impl FileParser<'_> {
         while !self.eat('}') {
             if ROLES.iter().any(|role| self.is_word(role)) {
                 let role = self.name("a role")?;
-                let event = self.name("the event's name")?;
+                let mut event = self.name("the event's name")?;
+                if self.eat('.') {
+                    event.name =
+                        format!("{}.{}", event.name, self.name("the name of an event of that subsystem")?.name);
+                }
                 let mut facts = Vec::new();
                 if self.eat('(') {
                     while !self.eat(')') {

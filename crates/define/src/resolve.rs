@@ -1,20 +1,24 @@
 //! From files to a schema: imports are read, names are found, numbers are given, and all is checked.
 
-use std::collections::HashMap;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
 
 use kymo_schema::definition::{ELEMENTS_MAX, LABELS_MAX, NAME_MAX};
 use kymo_schema::field::{ByteCount, ScalarType};
 use kymo_schema::level::LEVELS;
 
+use crate::lexer::BYTES_MAX;
 use crate::model::{Schema, SchemaEnumeration, SchemaEvent, SchemaField, SchemaLabel, SchemaSubsystem, SchemaType};
-use crate::parse::{FileElements, FileEnumeration, FileEvent, FileField, FileItem, FileNumber, FileSubsystem, Named};
+use crate::parse::{
+    FileElements, FileEnumeration, FileEvent, FileField, FileItem, FileMeaning, FileNumber, FileSubsystem, Named,
+};
 use crate::parse::{is_schema, parse};
 use crate::pleco::{PlecoEvent, PlecoFile};
 use crate::problem::{SchemaPlace, SchemaProblem, SchemaProblems};
 
 mod meaning;
+mod names;
 mod reserved;
 
 /// Reads the text of a file.
@@ -36,16 +40,72 @@ pub type SchemaReader<'r> = &'r dyn Fn(&Path) -> io::Result<String>;
 pub fn read(path: &Path, reader: SchemaReader<'_>) -> io::Result<(Option<Schema>, SchemaProblems)> {
     let text = reader(path)?;
     let mut resolver = Resolver::default();
-    resolver.open(path, &text, reader);
+    resolver.open(&plain_path(path), &text, reader);
+    resolver.all_meanings();
+    resolver.check_made();
     resolver.found.problems.sort_by_key(|problem| problem.place);
     // A fact of several events is looked at for each of them.
     resolver.found.problems.dedup();
+    let beyond = resolver.found.problems.len().saturating_sub(PROBLEMS_MAX);
+    if beyond > 0 {
+        resolver.found.problems.truncate(PROBLEMS_MAX);
+        let place = resolver.found.problems[PROBLEMS_MAX - 1].place;
+        resolver.error(place, format!("and {beyond} more mistakes"));
+    }
     let Resolver { mut schema, found, .. } = resolver;
     schema.subsystems.sort_by_key(|subsystem| subsystem.id);
     let schema = (!found.has_errors()).then_some(schema);
     Ok((schema, found))
 }
 
+/// Reads a file that `schema` imports, where files come from elsewhere: it has to be a file of usual size, in the same folder or
+/// below it. Readers of traces use it.
+///
+/// # Errors
+///
+/// It is none of these, or cannot be read.
+pub fn read_import(schema: &Path, import: &Path) -> io::Result<String> {
+    let folder = plain_path(schema.parent().unwrap_or(Path::new("")));
+    let is_below = |below: &Path| below.components().all(|part| matches!(part, Component::Normal(_)));
+    if !import.strip_prefix(&folder).is_ok_and(is_below) {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is not in the folder of the schema"));
+    }
+    read_file(import)
+}
+
+/// The text of a file of usual size.
+///
+/// # Errors
+///
+/// It is no file, has too many bytes or is not UTF-8, or cannot be read.
+pub fn read_file(path: &Path) -> io::Result<String> {
+    let other = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+    // A pipe or a device could block, or have no end.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(other("it is no file"));
+    }
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
+    if text.len() > BYTES_MAX { Err(other("it has more than 16 MiB")) } else { Ok(text) }
+}
+
+/// A path without `.`, and without `..` where that leads to a folder that it names.
+fn plain_path(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(plain.components().next_back(), Some(Component::Normal(_))) => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// Mistakes that are told.
+const PROBLEMS_MAX: usize = 200;
 /// Fields of an event, as the tracer has it.
 const FIELDS_MAX: usize = 64;
 /// Bytes of the fields of an event.
@@ -59,8 +119,11 @@ struct Resolver {
     found: SchemaProblems,
     /// Files that import the one that is read.
     chain: Vec<PathBuf>,
-    /// The functions that C programs get, and the events that they are of.
-    functions: HashMap<String, String>,
+    subsystem_names: HashSet<String>,
+    /// Ids of subsystems.
+    subsystem_ids: HashMap<u16, String>,
+    /// Meanings of subsystems, by the places of these, until all subsystems are known.
+    meanings: Vec<(usize, Vec<FileMeaning>)>,
 }
 
 impl Resolver {
@@ -84,10 +147,9 @@ impl Resolver {
         if !is_schema(text) {
             return self.plain(path, text, file);
         }
-        let parsed = match parse(text, file) {
-            Ok(parsed) => parsed,
-            Err(problem) => return self.found.problems.push(problem),
-        };
+        let (parsed, problems) = parse(text, file);
+        self.found.problems.extend(problems);
+        let Some(parsed) = parsed else { return };
         self.check_name(&parsed.name, "a schema");
         let version = self.small(parsed.version, "a version", 1..=u32::MAX);
         if file == 0 {
@@ -128,11 +190,16 @@ impl Resolver {
         }
         if file == 0 {
             self.schema.is_plain = true;
-            self.schema.name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+            let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+            self.schema.name = crate::emit::identifier(&stem);
         }
         let start = SchemaPlace { file, line: 1, column: 1 };
         for subsystem in parsed.subsystems {
-            let id = self.schema.subsystems.last().map_or(0, |last| last.id.wrapping_add(1));
+            let next = self.schema.subsystems.last().map_or(Some(0), |last| last.id.checked_add(1));
+            let Some(id) = next.filter(|_| subsystem.events.len() <= usize::from(u16::MAX)) else {
+                let name = subsystem.name;
+                return self.error(start, format!("`{name}`: ids are at most {}", u16::MAX));
+            };
             let event = |(id, event): (u16, PlecoEvent)| SchemaEvent {
                 name: event.name,
                 text: event.description,
@@ -149,7 +216,7 @@ impl Resolver {
     }
 
     fn import(&mut self, name: &Named, by: &Path, reader: SchemaReader<'_>) {
-        let path = by.parent().unwrap_or(Path::new("")).join(&name.name);
+        let path = plain_path(&by.parent().unwrap_or(Path::new("")).join(&name.name));
         if let Some(at) = self.chain.iter().position(|known| *known == path) {
             let chain: Vec<String> =
                 self.chain[at..].iter().chain([&path]).map(|file| file.display().to_string()).collect();
@@ -184,6 +251,14 @@ impl Resolver {
                 format!("the name of {of} cannot begin with `_` or have `__` in it"),
                 "compilers and readers of traces keep such names for themselves",
             );
+        }
+    }
+
+    /// A name that no language reserves.
+    fn check_reserved(&mut self, named: &Named, of: &str) {
+        if let Some(language) = reserved::language(&named.name) {
+            let message = format!("{of} cannot be called `{}`: {language} reserves that word", named.name);
+            self.helped(named.place, message, format!("`{}_` is free, for example", named.name));
         }
     }
 
@@ -245,6 +320,7 @@ impl Resolver {
             self.error(enumeration.place, format!("an enumeration has 1 to {LABELS_MAX} labels"));
         }
         let range = enumeration.integer().range();
+        let (mut names, mut values) = (HashSet::new(), HashMap::new());
         for (name, given, text) in item.labels.into_iter().take(LABELS_MAX) {
             self.check_name(&name, "a label");
             let next = enumeration.labels.last().map_or(0, |label| label.value + 1);
@@ -252,8 +328,15 @@ impl Resolver {
             if !range.contains(&value) {
                 self.error(place, format!("{value} does not fit into {word}"));
             }
-            if enumeration.labels.iter().any(|label| label.name == name.name) {
+            if !names.insert(name.name.clone()) {
                 self.error(name.place, format!("there is a label `{}` already", name.name));
+            }
+            if let Some(other) = values.insert(value, name.name.clone()) {
+                self.helped(
+                    place,
+                    format!("`{}` and `{other}` are both {value}", name.name),
+                    "each value has one label, which people see",
+                );
             }
             enumeration.labels.push(SchemaLabel { name: name.name, value, text });
         }
@@ -262,48 +345,37 @@ impl Resolver {
 
     fn subsystem(&mut self, item: FileSubsystem, version: u32) {
         self.check_name(&item.name, "a subsystem");
-        if self.schema.subsystem(&item.name.name).is_some() {
+        self.check_reserved(&item.name, "a subsystem");
+        if self.subsystem_names.contains(&item.name.name) {
             self.error(item.name.place, format!("there is a subsystem `{}` already", item.name.name));
         }
+        self.subsystem_names.insert(item.name.name.clone());
         if item.events.is_empty() {
             self.error(item.name.place, format!("the subsystem `{}` has no event", item.name.name));
         }
-        let mut taken =
-            self.schema.subsystems.iter().map(|known| (known.id, known.name.clone())).collect::<HashMap<_, _>>();
+        let mut taken = std::mem::take(&mut self.subsystem_ids);
         let last = self.schema.subsystems.last().map(|last| last.id);
         let id = self.id(item.id, &item.name, &mut taken, last);
+        self.subsystem_ids = taken;
         let (name, text, place) = (item.name.name, item.text, item.name.place);
         let mut subsystem = SchemaSubsystem { name, text, id, events: Vec::new(), meanings: Vec::new(), place };
-        let mut taken = HashMap::new();
+        let (mut taken, mut names) = (HashMap::new(), HashSet::new());
         for event in item.events {
             let last = subsystem.events.last().map(|last: &SchemaEvent| last.id);
             let id = self.id(event.id, &event.name, &mut taken, last);
-            if subsystem.event(&event.name.name).is_some() {
+            if !names.insert(event.name.name.clone()) {
                 self.error(event.name.place, format!("there is an event `{}` already", event.name.name));
             }
-            self.function(&subsystem.name, &event.name);
             let event = self.event(event, id, version);
             subsystem.events.push(event);
         }
-        self.meanings(&mut subsystem, item.meanings);
+        self.meanings.push((self.schema.subsystems.len(), item.meanings));
         self.schema.subsystems.push(subsystem);
-    }
-
-    /// The functions that C programs have for an event must not be those of another one.
-    fn function(&mut self, subsystem: &str, event: &Named) {
-        let title = format!("{subsystem}:{}", event.name);
-        let function = format!("kymo_{subsystem}_{}", event.name);
-        for function in [format!("{function}_is_on"), function] {
-            if let Some(other) = self.functions.insert(function.clone(), title.clone()).filter(|other| *other != title)
-            {
-                let message = format!("`{title}` and `{other}` would both have the function `{function}` in C");
-                self.helped(event.place, message, "rename one of them");
-            }
-        }
     }
 
     fn event(&mut self, item: FileEvent, id: u16, version: u32) -> SchemaEvent {
         self.check_name(&item.name, "an event");
+        self.check_reserved(&item.name, "an event");
         let level = item.level.map_or(LEVELS.len() - 1, |level| {
             LEVELS.iter().position(|known| known.name == level.name).unwrap_or_else(|| {
                 let names: Vec<&str> = LEVELS.iter().map(|level| level.name).collect();
@@ -318,7 +390,7 @@ impl Resolver {
         if item.fields.len() > FIELDS_MAX {
             self.error(item.name.place, format!("an event has at most {FIELDS_MAX} fields"));
         }
-        for field in item.fields {
+        for field in item.fields.into_iter().take(FIELDS_MAX) {
             if fields.iter().any(|known| known.name == field.name.name) {
                 self.error(field.name.place, format!("there is a field `{}` already", field.name.name));
             }
@@ -348,10 +420,7 @@ impl Resolver {
 
     fn field(&mut self, item: FileField) -> Option<SchemaField> {
         self.check_name(&item.name, "a field");
-        if let Some(language) = reserved::language(&item.name.name) {
-            let message = format!("a field cannot be called `{}`: {language} reserves that word", item.name.name);
-            self.helped(item.name.place, message, format!("`{}_` is free, for example", item.name.name));
-        }
+        self.check_reserved(&item.name, "a field");
         let kind = self.kind(&item.kind, item.elements)?;
         let is_number = match &kind {
             SchemaType::Scalar(word) | SchemaType::Array(word, _) | SchemaType::Sequence(word) => *word != "bool",
@@ -389,6 +458,10 @@ impl Resolver {
             self.helped(place, format!("there is no type `{word}`"), help);
             return None;
         };
+        if word == "pointer" && !matches!(elements, FileElements::One) {
+            self.helped(place, "elements are numbers, not addresses", "`x64` shows them alike");
+            return None;
+        }
         Some(match elements {
             FileElements::One => SchemaType::Scalar(word),
             FileElements::Sequence => SchemaType::Sequence(word),

@@ -116,6 +116,14 @@ fn value(text: &str) -> Option<(DefinedFact, &str)> {
     None
 }
 
+impl DefinedMeaning {
+    /// The part of a URI that says it.
+    #[must_use]
+    pub fn part(&self) -> String {
+        format!("as={}", encoded(&self.to_string()))
+    }
+}
+
 impl fmt::Display for DefinedMeaning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.role)?;
@@ -160,7 +168,7 @@ pub fn uri(
     parts.extend(origin.map(|SchemaOrigin { schema, version, subsystem, event }| {
         format!("schema={schema}/{version}/{subsystem}/{event}")
     }));
-    parts.extend(meanings.iter().map(|meaning| format!("as={}", encoded(&meaning.to_string()))));
+    parts.extend(meanings.iter().map(DefinedMeaning::part));
     let query = if parts.is_empty() { String::new() } else { format!("?{}", parts.join("&")) };
     (!role.is_empty() || !query.is_empty()).then(|| format!("kymo:{role}{query}"))
 }

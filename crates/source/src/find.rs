@@ -168,7 +168,12 @@ impl TraceFinder {
             folder.ancestors().find_map(|above| Some((above, begins(&self.importers, above)?)))
         };
         let is_part = || part_importer(&self.importers, &folder).is_some();
-        let (root, importer) = find(root_importer).or_else(|| find(top_importer).filter(|_| is_part()))?;
+        // Of several folders called so, the tree begins at the outermost.
+        let top = || {
+            let tops = folder.ancestors().filter_map(|above| Some((above, top_importer(&self.importers, above)?)));
+            tops.last().filter(|_| is_part())
+        };
+        let (root, importer) = find(root_importer).or_else(top)?;
         let place = TreePlace { importer, root, named: &named };
         self.import_tree(place, part, found).then_some(place.importer)
     }
@@ -249,6 +254,8 @@ impl TraceFinder {
     ) {
         let in_trace = path.join("metadata").is_file();
         let part = part_importer(&self.importers, path);
+        // A root within a tree is a tree of its own.
+        let tree = tree.filter(|_| depth == 0 || root_importer(&self.importers, path).is_none());
         let tree = tree.or_else(|| {
             let begins = root_importer(&self.importers, path).or_else(|| top_importer(&self.importers, path));
             let importer = begins.or(part)?;

@@ -113,7 +113,12 @@ impl TreePlace<'_> {
             let is_named = folder.starts_with(self.named) || streams.iter().any(|file| file.is_named);
             tree.folders.push(TreeFolder { name: self.name(folder), metadata, streams, is_named });
         }
-        let is_folder = |path: &&PathBuf| fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir());
+        // Folders that are roots themselves are trees of their own.
+        let is_other = |path: &Path| {
+            path.file_name().and_then(|name| name.to_str()).is_some_and(|name| self.importer.is_root(name))
+        };
+        let is_folder =
+            |path: &&PathBuf| fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir()) && !is_other(path);
         if depth < DEPTH_MAX {
             entries.iter().filter(is_folder).for_each(|path| self.collect(path, depth + 1, with, tree));
         }

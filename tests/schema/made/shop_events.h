@@ -4,6 +4,9 @@
 
 #include <kymo/kymo.h>
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverlength-strings"
+
 /* Events of the shop's front end */
 
 /* outcome: What a look into the cache finds */
@@ -26,7 +29,7 @@ enum shop_outcome {
  * times (ms)
  */
 KYMO_EVENT_LINES("level 6\n"
-                 "schema shop 3 0 4\n", cache, look, KYMO_TEXT(page), KYMO_U32(size), KYMO_ENUM(u8, result, missing=0, found=1, expired=16), KYMO_HEX64(hash), KYMO_ARRAY(u8, 16, digest), KYMO_SEQUENCE(f64, times), KYMO_POINTER(at), KYMO_BOOL(hit), KYMO_ENUM(u64, w, low=1, high=0xffffffffffffffff), KYMO_TEXT(type));
+                 "schema shop 3 0 4\n", cache, look, KYMO_TEXT(page), KYMO_U32(size), KYMO_ENUM_LABELS(u8, result, "missing=0, found=1, expired=16"), KYMO_HEX64(hash), KYMO_ARRAY(u8, 16, digest), KYMO_SEQUENCE(f64, times), KYMO_POINTER(at), KYMO_BOOL(hit), KYMO_ENUM_LABELS(u64, w, "low=1, high=18446744073709551615"), KYMO_TEXT(type));
 
 KYMO_EVENT_LINES("level 14\n"
                  "schema shop 3 0 5\n"
@@ -56,5 +59,7 @@ KYMO_EVENT_LINES("level 14\n"
 KYMO_EVENT_LINES("level 14\n"
                  "schema shop 3 0 11\n"
                  "as state group=\"Workers\" name=\"worker\" within=@process\n", cache, idle);
+
+#pragma GCC diagnostic pop
 
 #endif

@@ -32,7 +32,7 @@ export const SOURCES: readonly Source[] = [
   { id: "operations", title: "Input and output", kind: "io", longest: "slowest", value: "duration", distributions: ["distribution"], groups: ["per-category"], total: null },
   { id: "block", title: "Requests to disks", kind: "block", longest: "longest", value: "latency", distributions: ["distribution"], groups: ["per-device"], total: null },
   { id: "pairs", title: "Pairs of events", kind: "pairs", longest: "longest", value: "duration", distributions: ["distribution"], groups: ["per-group", "open"], total: "total" },
-  { id: "messages", title: "Messages", kind: "messages", longest: "longest", value: "latency", distributions: ["distribution"], groups: ["per-route", "early", "open"], total: "total" },
+  { id: "messages", title: "Messages", kind: "flows", longest: "longest", value: "latency", distributions: ["distribution"], groups: ["per-route", "early", "open"], total: "total" },
   { id: "periods", title: "Periods", kind: "periods", longest: "periods", value: "duration", distributions: ["distribution"], groups: ["statistics", "open"], total: null },
 ];
 

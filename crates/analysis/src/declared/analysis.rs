@@ -166,7 +166,7 @@ impl Analysis for DeclaredAnalysis {
     type Note = DeclaredNote;
 
     fn identity(&self) -> AnalysisIdentity {
-        AnalysisIdentity { name: "declared", version: 1 }
+        AnalysisIdentity { name: "declared", version: 2 }
     }
 
     fn shape(&self) -> PartShape {

@@ -12,19 +12,18 @@ pub(super) fn mapping(trace: &TraceClass) -> Option<RoleMapping> {
     let mut mapping = RoleMapping::new("schema");
     for event in trace.stream_classes.iter().flat_map(|stream| &stream.event_classes) {
         let (Some(name), Some(uri)) = (&event.name, &event.emf_uri) else { continue };
-        let sections = meaning::meanings(uri).into_iter().filter_map(|meaning| section(name, uri, &meaning));
+        let sections = meaning::meanings(uri).into_iter().filter_map(|meaning| section(name, &meaning));
         mapping.sections.extend(sections);
     }
     (!mapping.sections.is_empty()).then_some(mapping)
 }
 
-/// A role of events of that name and URI; `None` if it is of a later version.
-fn section(name: &str, uri: &str, meaning: &DefinedMeaning) -> Option<Section> {
+/// A role of events of that name; `None` if it is of a later version.
+fn section(name: &str, meaning: &DefinedMeaning) -> Option<Section> {
     let role = EventRole::named(&meaning.role)?;
     let mut section = Section::new(role, vec![NamePattern::new(name)]);
-    // Other traces may have other events of that name. In a filter, a star would be any text.
-    let literal = uri.replace('\\', "\\\\").replace('"', "\\\"").replace('*', "\\*");
-    section.when = Some(Filter::parse(&format!("event.emf_uri == \"{literal}\"")).ok()?);
+    // Other traces may have other events of that name. A star is any text; the part has none.
+    section.when = Some(Filter::parse(&format!("event.emf_uri == \"*{}*\"", meaning.part())).ok()?);
     for (word, value) in &meaning.facts {
         if let Some(field) = role.field(word) {
             section.fields[field] = source(value)?;

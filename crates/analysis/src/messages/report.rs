@@ -1,4 +1,4 @@
-//! The tables of `messages`: how long messages took, on which routes, and those without a sender or a receiver.
+//! The tables of `flows`: how long messages took, on which routes, and those without a sender or a receiver.
 
 use super::{Endpoint, LongMessage, MessagePost, MessageState, MessagesAnalysis, RouteSums};
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
@@ -223,10 +223,10 @@ impl MessagesAnalysis {
     fn thread_cell(&self, state: &MessageState, at: Endpoint) -> Cell {
         let Some(tid) = at.tid else { return self.lane_cell(at) };
         let facts = state.threads.get(&(at.host, tid));
-        let name = facts.and_then(|facts| facts.name.as_deref());
+        let name = facts.and_then(|facts| facts.name.as_ref()).map(|(_, name)| &**name);
         Cell::Process {
             name: name.map(|name| String::from_utf8_lossy(name).into_owned()),
-            pid: facts.and_then(|facts| facts.pid),
+            pid: facts.and_then(|facts| facts.pid).map(|(_, pid)| pid),
             tid: Some(tid.into()),
         }
     }

@@ -1,4 +1,4 @@
-//! Cases of `messages`: arrivals, those that lack an end, clocks that disagree, and cuts in between.
+//! Cases of `flows`: arrivals, those that lack an end, clocks that disagree, and cuts in between.
 
 use std::fmt::Write;
 
@@ -201,8 +201,13 @@ fn cuts_change_nothing() {
                 2 => "receive count=2".to_owned(),
                 _ => format!("receive early={}", random.below(9)),
             };
-            writeln!(script, "{time} {lane} {role} key={key} name=n{} @tid={tid} @comm=c{tid}", random.below(2))
-                .unwrap();
+            writeln!(
+                script,
+                "{time} {lane} {role} key={key} name=n{} @tid={tid} @comm=c{}",
+                random.below(2),
+                random.below(3)
+            )
+            .unwrap();
         }
         let script = Script::parse(&script);
         let wishes = Wishes::default();

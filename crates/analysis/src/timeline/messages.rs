@@ -194,16 +194,16 @@ impl PendingMessages {
         if open <= OPEN_MAX {
             return;
         }
-        let times = |queue: &MessageQueue<Sent, Received>| {
+        let of_queue = |(key, queue): (&u64, &MessageQueue<Sent, Received>)| -> Vec<(i64, u64)> {
             let early = queue.early.iter().map(|early| early.receive.at);
-            queue.sent.iter().map(|sent| sent.since).chain(early).collect::<Vec<_>>()
+            queue.sent.iter().map(|sent| sent.since).chain(early).map(|time| (time, *key)).collect()
         };
-        let mut times: Vec<i64> = self.0.values().flat_map(times).collect();
-        let (_, &mut since, _) = times.select_nth_unstable(open - OPEN_MAX / 2);
+        let mut waiting: Vec<(i64, u64)> = self.0.iter().flat_map(of_queue).collect();
+        let (_, &mut since, _) = waiting.select_nth_unstable(open - OPEN_MAX / 2);
         for (&key, queue) in &mut self.0 {
             let before = queue.len();
-            queue.sent.retain(|sent| sent.since >= since);
-            queue.early.retain(|early| early.receive.at >= since);
+            queue.sent.retain(|sent| (sent.since, key) >= since);
+            queue.early.retain(|early| (early.receive.at, key) >= since);
             if queue.len() < before {
                 touched.entry(key).or_insert(true);
             }

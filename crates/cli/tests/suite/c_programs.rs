@@ -133,21 +133,21 @@ fn program(folder: &Path, library: &Path, name: &str, source: &str) -> PathBuf {
     compile(folder, name, source, &[&find, "-lkymo", "-ldl", &run])
 }
 
-/// A library in Rust that has the tracer in it.
-fn library_of_rust(folder: &Path) -> PathBuf {
+/// A library in Rust that has the tracer in it, by the name of its crate and its source.
+pub(crate) fn library_of_rust(folder: &Path, name: &str, source: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_BIN_EXE_kymo")).ancestors().nth(2).expect("it is in target/PROFILE");
-    let (folder, target) = (folder.join("of-rust"), target.join("copies"));
+    let (folder, target) = (folder.join(name), target.join("copies"));
     std::fs::create_dir_all(folder.join("src")).expect("there is room");
-    std::fs::write(folder.join("src/lib.rs"), LIBRARY).expect("there is room");
+    std::fs::write(folder.join("src/lib.rs"), source).expect("there is room");
     let tracer = root().join("crates/tracer");
     let manifest = format!(
-        "[package]\nname = \"of-rust\"\nedition = \"2024\"\n[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n[dependencies]\n\
+        "[package]\nname = \"{name}\"\nedition = \"2024\"\n[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n[dependencies]\n\
          kymo-tracer = {{ path = {tracer:?} }}\n"
     );
     std::fs::write(folder.join("Cargo.toml"), manifest).expect("there is room");
     std::fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("it is there");
     does(cargo(&target).arg("--release").current_dir(&folder));
-    target.join("release/libof_rust.so")
+    target.join(format!("release/lib{}.so", name.replace('-', "_")))
 }
 
 #[test]
@@ -159,7 +159,8 @@ fn copies_of_the_tracer_in_one_process_are_one_program() {
     let archive = built.join("libkymo.a").display().to_string();
     let own = ["-fPIC", "-shared", "-Wl,--exclude-libs,ALL", "-Wl,-z,nodelete", &archive];
     let plugin = compile(&folder, "plugin.so", PLUGIN, &own);
-    let [host, plugin, library] = [host, plugin, library_of_rust(&folder)].map(|path| path.display().to_string());
+    let [host, plugin, library] =
+        [host, plugin, library_of_rust(&folder, "of-rust", LIBRARY)].map(|path| path.display().to_string());
 
     // Started with a session.
     let words = ["record", "--output", "trace", "--", &host, &plugin, &library];

@@ -338,59 +338,59 @@ fn roles_of_definitions_bind() {
     setup.check(
         "roles trace",
         &expect![[r#"
-        begin             app:on  (kymo)
-            key, name, within: packet.vpid, group: by its name
-        begin             app:in_call  (kymo)
-            name: by its name, within: packet.vtid, group: by its name
-            without key
-        begin             app:point  (kymo)
-            where event.emf_uri == "kymo:checkpoint*" && type == 1
-            key: name, name, within: packet.vtid, group: by its name
-        end               app:off  (kymo)
-            key, name: by its name, within: packet.vpid, group: by its name
-        end               app:out_of_call  (kymo)
-            name: by its name, within: packet.vtid, group: by its name
-            without key
-        end               app:point  (kymo)
-            where event.emf_uri == "kymo:checkpoint*" && type == 2
-            key: name, name, within: packet.vtid, group: by its name
-        counter           app:depth  (kymo)
-            name: by its name, value, within: packet.vpid
-        state             app:point  (kymo)
-            where event.emf_uri == "kymo:checkpoint*" && type == 0x12
-            name, state: data, within: packet.vpid, group: by its name
-        send              app:sent  (kymo)
-            key: id, name: by its name, group: by its name
-        receive           app:got  (kymo)
-            key: id, name: by its name, group: by its name
+            begin             app:on  (kymo)
+                key, name, within: packet.vpid, group: by its name
+            begin             app:in_call  (kymo)
+                name: by its name, within: packet.vtid, group: by its name
+                without key
+            begin             app:point  (kymo)
+                where event.emf_uri == "kymo:checkpoint*" && type == 1
+                key: name, name, within: packet.vtid, group: by its name
+            end               app:off  (kymo)
+                key, name: by its name, within: packet.vpid, group: by its name
+            end               app:out_of_call  (kymo)
+                name: by its name, within: packet.vtid, group: by its name
+                without key
+            end               app:point  (kymo)
+                where event.emf_uri == "kymo:checkpoint*" && type == 2
+                key: name, name, within: packet.vtid, group: by its name
+            counter           app:depth  (kymo)
+                name: by its name, value, within: packet.vpid
+            state             app:point  (kymo)
+                where event.emf_uri == "kymo:checkpoint*" && type == 0x12
+                name, state: data, within: packet.vpid, group: = "Checkpoints"
+            send              app:sent  (kymo)
+                key: id, name: by its name, group: by its name
+            receive           app:got  (kymo)
+                key: id, name: by its name, group: by its name
 
-        context
-          cpu           unknown
-          tid           packet.vtid (8) or $ctx.vtid (1)
-          pid           packet.vpid (8) or $ctx.vpid (1)
-          comm          unknown
+            context
+              cpu           unknown
+              tid           packet.vtid (8) or $ctx.vtid (1)
+              pid           packet.vpid (8) or $ctx.vpid (1)
+              comm          unknown
 
-        not bound, though called so
-          app:on: no end of kymo: its condition is never true
-          app:on: no end of kymo: its condition is never true
-          app:on: no counter of kymo: there is nothing for `value`
-          app:on: no send of kymo: its condition is never true
-          app:on: no receive of kymo: its condition is never true
-          app:on: no end of kymo: its condition is never true
-          app:on: no state of kymo: its condition is never true
-          app:off: no begin of kymo: its condition is never true
-          app:off: no begin of kymo: its condition is never true
-          app:off: no counter of kymo: there is nothing for `value`
-          app:off: no send of kymo: its condition is never true
-          app:off: no receive of kymo: its condition is never true
-          and 56 more (--all shows them)
+            not bound, though called so
+              app:on: no end of kymo: its condition is never true
+              app:on: no end of kymo: its condition is never true
+              app:on: no counter of kymo: there is nothing for `value`
+              app:on: no send of kymo: its condition is never true
+              app:on: no receive of kymo: its condition is never true
+              app:on: no end of kymo: its condition is never true
+              app:on: no state of kymo: its condition is never true
+              app:off: no begin of kymo: its condition is never true
+              app:off: no begin of kymo: its condition is never true
+              app:off: no counter of kymo: there is nothing for `value`
+              app:off: no send of kymo: its condition is never true
+              app:off: no receive of kymo: its condition is never true
+              and 56 more (--all shows them)
 
-        no event is
-          thread_switch thread_waking thread_wakeup thread_migrate thread_fork thread_exec thread_exit
-          thread_free thread_priority thread_rename thread_state syscall_entry syscall_exit irq_entry
-          irq_exit softirq_raise softirq_entry softirq_exit block_insert block_issue block_complete net_send
-          net_receive page_alloc page_free file_state disk_state interface_state
-    "#]],
+            no event is
+              thread_switch thread_waking thread_wakeup thread_migrate thread_fork thread_exec thread_exit
+              thread_free thread_priority thread_rename thread_state syscall_entry syscall_exit irq_entry
+              irq_exit softirq_raise softirq_entry softirq_exit block_insert block_issue block_complete net_send
+              net_receive page_alloc page_free file_state disk_state interface_state
+        "#]],
     );
     let answer: Value = serde_json::from_str(&setup.run("pairs --json --top all trace")).unwrap();
     let longest = answer["tables"].as_array().unwrap().iter().find(|table| table["class"] == "longest").unwrap();

@@ -5,6 +5,10 @@ use std::fmt::Write;
 use super::{comment, lines, notice, quoted};
 use crate::model::{Schema, SchemaEnumeration, SchemaEvent, SchemaField, SchemaSubsystem, SchemaType};
 
+/// Definitions of events may be longer than texts of old compilers.
+const LONG_BEGIN: &str = "\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n";
+const LONG_END: &str = "\n#pragma GCC diagnostic pop\n";
+
 /// The header.
 ///
 /// # Errors
@@ -12,8 +16,9 @@ use crate::model::{Schema, SchemaEnumeration, SchemaEvent, SchemaField, SchemaSu
 /// A name of a file of `pleco` is none in C, or stands twice.
 pub fn header(schema: &Schema) -> Result<String, String> {
     super::check_names(schema, "C")?;
-    let guard = format!("KYMO_SCHEMA_{}_H", schema.name.to_uppercase());
-    let mut out = format!("/* {} */\n#ifndef {guard}\n#define {guard}\n\n#include <kymo/kymo.h>\n", notice(schema));
+    let guard = format!("KYMO_SCHEMA_{}_H", super::identifier(&schema.name).to_uppercase());
+    let mut out =
+        format!("/* {} */\n#ifndef {guard}\n#define {guard}\n\n#include <kymo/kymo.h>\n{LONG_BEGIN}", notice(schema));
     if !schema.text.is_empty() {
         let _ = write!(out, "\n{}", c_comment(&schema.text));
     }
@@ -26,7 +31,7 @@ pub fn header(schema: &Schema) -> Result<String, String> {
             let _ = write!(out, "\n{}", of_event(schema, subsystem, event));
         }
     }
-    let _ = write!(out, "\n#endif\n");
+    let _ = write!(out, "{LONG_END}\n#endif\n");
     Ok(out)
 }
 
@@ -45,9 +50,14 @@ fn c_comment(text: &str) -> String {
     }
 }
 
+/// The beginning of the names of an enumeration's constants.
+pub(crate) fn constants_prefix(schema: &Schema, enumeration: &SchemaEnumeration) -> String {
+    format!("{}_{}", schema.name, enumeration.name).to_uppercase()
+}
+
 /// Constants for the values of an enumeration: an `enum` where an `int` holds them.
 fn constants(schema: &Schema, enumeration: &SchemaEnumeration) -> String {
-    let prefix = format!("{}_{}", schema.name, enumeration.name).to_uppercase();
+    let prefix = constants_prefix(schema, enumeration);
     let mut out = c_comment(&titled(&enumeration.name, &enumeration.text));
     let name = |label: &str| format!("{prefix}_{}", label.to_uppercase());
     let are_small = enumeration.labels.iter().all(|label| i32::try_from(label.value).is_ok());
@@ -102,8 +112,15 @@ fn of_event(schema: &Schema, subsystem: &SchemaSubsystem, event: &SchemaEvent) -
 /// A line of the definition as a literal.
 fn said(line: &str) -> String {
     let literal = quoted(line);
-    // Trigraphs are no longer there since C23, and compilers warn of them before.
-    let literal = literal.replace("??", "?\" \"?");
+    // Two question marks begin a trigraph.
+    let mut plain = String::with_capacity(literal.len());
+    for c in literal.chars() {
+        if c == '?' && plain.ends_with('?') {
+            plain.push('\\');
+        }
+        plain.push(c);
+    }
+    let literal = plain;
     format!("{}\\n\"", &literal[..literal.len() - 1])
 }
 
@@ -122,16 +139,11 @@ fn argument(schema: &Schema, field: &SchemaField) -> String {
         SchemaType::Enumeration(place) => {
             let enumeration = &schema.enumerations[*place];
             let labels: Vec<String> =
-                enumeration.labels.iter().map(|label| format!("{}={}", label.name, literal(label.value))).collect();
-            format!("KYMO_ENUM({}, {name}, {})", enumeration.word, labels.join(", "))
+                enumeration.labels.iter().map(|label| format!("{}={}", label.name, label.value)).collect();
+            format!("KYMO_ENUM_LABELS({}, {name}, \"{}\")", enumeration.word, labels.join(", "))
         }
         SchemaType::Text => format!("KYMO_TEXT({name})"),
         SchemaType::Array(word, count) => format!("KYMO_ARRAY({word}, {count}, {name})"),
         SchemaType::Sequence(word) => format!("KYMO_SEQUENCE({word}, {name})"),
     }
-}
-
-/// A value that C reads in decimal or, where that would be too large for its signed types, in hexadecimal.
-fn literal(value: i128) -> String {
-    if value > i128::from(i64::MAX) { format!("{value:#x}") } else { value.to_string() }
 }

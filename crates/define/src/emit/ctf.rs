@@ -4,6 +4,7 @@ use std::path::Path;
 
 use kymo_format::model::EnvironmentValue;
 use kymo_schema::field::DefinedField;
+use kymo_schema::meaning::{self, DefinedMeaning, SchemaOrigin};
 use kymo_units::Uuid;
 pub use kymo_writer::CtfVersion;
 use kymo_writer::{RawClock, RawEvent, RawOptions, RawTrace};
@@ -35,20 +36,23 @@ pub fn metadata(schema: &Schema, format: CtfVersion) -> Result<String, String> {
     // Nothing is written: the text stays in memory.
     let mut trace = RawTrace::go_on(Path::new(""), options).map_err(wrong)?;
     let stream = trace.stream_class(&[]).map_err(wrong)?;
-    let mut id = 0;
-    for subsystem in &schema.subsystems {
-        for event in &subsystem.events {
-            let field = |field: &crate::model::SchemaField| DefinedField {
-                name: field.name.clone(),
-                kind: schema.field_type(&field.kind),
-            };
-            let fields: Vec<DefinedField> = event.fields.iter().map(field).collect();
-            let uri = format!("kymo:?schema={}/{}/{}/{}", schema.name, schema.version, subsystem.id, event.id);
-            let name = format!("{}:{}", subsystem.name, event.name);
-            let class = RawEvent { id, name: &name, level: Some(event.level), uri: Some(&uri), fields: &fields };
-            trace.event_class(stream, &class).map_err(wrong)?;
-            id = u16::checked_add(id, 1).ok_or("metadata has at most 65,536 events")?;
-        }
+    let events =
+        schema.subsystems.iter().flat_map(|subsystem| subsystem.events.iter().map(move |event| (subsystem, event)));
+    for (id, (subsystem, event)) in events.enumerate() {
+        let id = u16::try_from(id).map_err(|_| "metadata has at most 65,536 events")?;
+        let field = |field: &crate::model::SchemaField| DefinedField {
+            name: field.name.clone(),
+            kind: schema.field_type(&field.kind),
+        };
+        let fields: Vec<DefinedField> = event.fields.iter().map(field).collect();
+        let lines = super::lines(schema, subsystem, event);
+        let origin = lines.iter().find_map(|line| SchemaOrigin::parse(line.strip_prefix("schema ")?));
+        let meanings: Vec<DefinedMeaning> =
+            lines.iter().filter_map(|line| DefinedMeaning::parse(line.strip_prefix("as ")?)).collect();
+        let uri = meaning::uri("", None, origin.as_ref(), &meanings);
+        let name = format!("{}:{}", subsystem.name, event.name);
+        let class = RawEvent { id, name: &name, level: Some(event.level), uri: uri.as_deref(), fields: &fields };
+        trace.event_class(stream, &class).map_err(wrong)?;
     }
     Ok(trace.into_metadata().0)
 }

@@ -38,7 +38,7 @@ fn of_subsystem(schema: &Schema, subsystem: &SchemaSubsystem) -> Value {
         "id": subsystem.id,
         "text": subsystem.text,
         "events": subsystem.events.iter().map(|event| of_event(schema, event)).collect::<Vec<_>>(),
-        "meanings": subsystem.meanings.iter().map(|meaning| of_meaning(subsystem, meaning)).collect::<Vec<_>>(),
+        "meanings": subsystem.meanings.iter().map(|meaning| of_meaning(schema, meaning)).collect::<Vec<_>>(),
     })
 }
 
@@ -55,12 +55,12 @@ fn of_event(schema: &Schema, event: &SchemaEvent) -> Value {
     })
 }
 
-fn of_meaning(subsystem: &SchemaSubsystem, meaning: &Meaning) -> Value {
+fn of_meaning(schema: &Schema, meaning: &Meaning) -> Value {
     let used = |used: &EventUse| {
-        let event = &subsystem.events[used.event];
+        let (subsystem, event) = schema.event_of(used);
         let facts: Map<String, Value> =
             used.facts.iter().map(|(fact, value)| (fact.word().to_owned(), of_value(event, value))).collect();
-        json!({"event": event.name, "role": used.role.word(), "facts": facts})
+        json!({"subsystem": subsystem.name, "event": event.name, "role": used.role.word(), "facts": facts})
     };
     json!({
         "name": meaning.name,

@@ -12,7 +12,8 @@ pub fn page(schema: &Schema) -> String {
     let mut out = format!("# {}{version}\n", schema.name);
     paragraph(&mut out, &schema.text);
     let counts = schema.subsystems.iter().map(|subsystem| subsystem.events.len()).sum::<usize>();
-    let _ = write!(out, "\n{counts} events of {} subsystems:", schema.subsystems.len());
+    let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let _ = write!(out, "\n{} of {}:", plural(counts, "event"), plural(schema.subsystems.len(), "subsystem"));
     for (place, subsystem) in schema.subsystems.iter().enumerate() {
         let gap = if place == 0 { " " } else { ", " };
         let _ = write!(out, "{gap}[{0}](#{0})", subsystem.name);
@@ -54,7 +55,7 @@ fn of_subsystem(out: &mut String, schema: &Schema, subsystem: &SchemaSubsystem) 
     }
     for meaning in &subsystem.meanings {
         let text = if meaning.text.is_empty() { String::new() } else { format!(". {}", meaning.text) };
-        let _ = write!(out, "\n{}{text}\n", meaning_words(meaning, subsystem));
+        let _ = write!(out, "\n{}{text}\n", meaning_words(schema, meaning, subsystem));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{meaning_words, notice, quoted};
-use crate::model::{EventUse, FactValue, Schema, SchemaSubsystem};
+use crate::model::{EventUse, FactValue, Schema};
 
 /// The mapping; empty but for its name where nothing has a meaning.
 #[must_use]
@@ -11,17 +11,17 @@ pub fn mapping(schema: &Schema) -> String {
     let mut out = format!("# {}\nname = {}\n", notice(schema), quoted(&schema.name));
     for subsystem in &schema.subsystems {
         for meaning in &subsystem.meanings {
-            let _ = writeln!(out, "\n# {}", meaning_words(meaning, subsystem));
+            let _ = writeln!(out, "\n# {}", meaning_words(schema, meaning, subsystem));
             for used in &meaning.events {
-                out += &section(subsystem, used);
+                out += &section(schema, used);
             }
         }
     }
     out
 }
 
-fn section(subsystem: &SchemaSubsystem, used: &EventUse) -> String {
-    let event = &subsystem.events[used.event];
+fn section(schema: &Schema, used: &EventUse) -> String {
+    let (subsystem, event) = schema.event_of(used);
     let mut out =
         format!("\n[[{}]]\nevent = {}\n", used.role.role(), quoted(&format!("{}:{}", subsystem.name, event.name)));
     for (fact, value) in &used.facts {

@@ -23,7 +23,7 @@ pub fn module(schema: &Schema) -> Result<String, String> {
 }
 
 /// `some_name` as `SomeName`.
-fn type_name(name: &str) -> String {
+pub(crate) fn type_name(name: &str) -> String {
     let word = |word: &str| {
         let mut chars = word.chars();
         chars.next().map(|first| first.to_ascii_uppercase().to_string() + chars.as_str()).unwrap_or_default()

@@ -1,8 +1,12 @@
 //! Words that no field may be called, because a language for which events are generated reserves them.
 
-/// The language that reserves a word. Rust is none of them: there such names are written as `r#type`.
+/// The language that reserves a word, or has a macro of that name. Keywords of Rust are none of them: there such names are
+/// written as `r#type`.
 pub(super) fn language(word: &str) -> Option<&'static str> {
     if C.contains(&word) {
+        return Some("C");
+    }
+    if MACROS.contains(&word) {
         return Some("C");
     }
     if CPP.contains(&word) {
@@ -11,6 +15,12 @@ pub(super) fn language(word: &str) -> Option<&'static str> {
     // These cannot be raw identifiers.
     ["self", "Self", "super", "crate"].contains(&word).then_some("Rust")
 }
+
+/// Macros of common headers, which would be replaced by their texts.
+const MACROS: [&str; 16] = [
+    "EOF", "NULL", "assert", "complex", "errno", "major", "makedev", "minor", "noreturn", "offsetof", "stderr",
+    "stdin", "stdout", "INT_MAX", "INT_MIN", "I",
+];
 
 /// C11 to C23.
 const C: [&str; 48] = [

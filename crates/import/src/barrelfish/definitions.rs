@@ -97,7 +97,8 @@ impl DumpDefinitions {
         if text.trim_start().starts_with('{') {
             return super::json::parse(text).map(|subsystems| Self { subsystems: with_names(subsystems), bare: &[] });
         }
-        let reader = |file: &Path| if file == path { Ok(text.to_owned()) } else { fs::read_to_string(file) };
+        let reader =
+            |file: &Path| if file == path { Ok(text.to_owned()) } else { kymo_define::read_import(path, file) };
         let (schema, problems) = kymo_define::read(path, &reader).map_err(|error| error.to_string())?;
         let Some(schema) = schema else {
             let error = problems.problems.iter().find(|problem| !problem.is_warning);

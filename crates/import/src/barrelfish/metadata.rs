@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use kymo_wire::magic;
 
 use super::classes::DumpClasses;
-use super::index::{Boot, DumpFacts};
+use super::index::{Boot, CoreIndex, DumpFacts};
 use crate::chunks::ImportChunk;
 use crate::packet::PacketBuilder;
 use crate::tsdl;
@@ -53,8 +53,9 @@ pub(super) fn metadata(
         let (start, duration, stop) = (dump.start, dump.duration, dump.stop);
         let _ = writeln!(text, "\tdump_{number} = \"start {start} duration {duration} stop {stop}\";");
     }
-    let full: Vec<String> =
-        boot.cores.iter().filter(|(_, index)| index.is_full).map(|(core, _)| format!("core{core}")).collect();
+    let last = |index: &CoreIndex| index.chunks.list.last().map_or(0, |chunk| chunk.latest);
+    let full = boot.cores.iter().filter(|(_, index)| index.is_full);
+    let full: Vec<String> = full.map(|(core, index)| format!("core{core}@{}", last(index))).collect();
     if !full.is_empty() {
         let _ = writeln!(text, "\tstreams_without_end = {};", tsdl::text(&full.join(" ")));
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use kymo_analysis::bind::StreamClass;
 use kymo_analysis::bind::matching::{FieldMatch, FieldOrigin, Matcher, Matching, RoleRefusal, matching};
 use kymo_analysis::guess::{self, Guess};
-use kymo_analysis::mapping::{MappingErrors, RoleMapping, Section};
+use kymo_analysis::mapping::{MappingErrors, RoleMapping, Section, ValueSource};
 use kymo_analysis::roles::{COMM, CONTEXT, CPU, EventRole, FieldFacts, PID, ROLES, TID};
 use kymo_decode::FilterFacts;
 use kymo_decode::fields;
@@ -333,7 +333,7 @@ impl<'m> Reporter<'m> {
         let first = roles.first().and_then(|matchings| matchings.first());
         for (field, choice) in self.roles.context.iter_mut().zip(matcher.context(first, names, &[CPU, TID, PID, COMM]))
         {
-            field.add(&choice);
+            field.add(&choice, &[]);
         }
         for matching in roles.iter().flatten() {
             self.add(matching, name);
@@ -363,9 +363,9 @@ impl<'m> Reporter<'m> {
         }
         used.condition = matching.condition.map(|filter| filter.text().to_owned()).or(used.condition.take());
         let facts = matching.section.role.facts().fields;
-        for (facts, choice) in facts.iter().zip(&matching.fields) {
+        for ((facts, choice), said) in facts.iter().zip(&matching.fields).zip(&matching.section.fields) {
             if let Some(field) = used.fields.iter_mut().find(|field| field.name == facts.name) {
-                field.add(choice);
+                field.add(choice, said);
             }
         }
     }
@@ -426,10 +426,13 @@ impl RoleUse {
 }
 
 impl FieldUse {
-    fn add(&mut self, choice: &FieldMatch) {
+    /// A class of events has it there; `said` is the mapping's list of places.
+    fn add(&mut self, choice: &FieldMatch, said: &[ValueSource]) {
+        let is_constant = |text: &String| said.contains(&ValueSource::Text(text.clone()));
         let place = match choice {
             FieldMatch::Chosen(FieldOrigin::Path(path)) => path.to_string(),
             FieldMatch::Chosen(FieldOrigin::Integer(value)) => format!("= {value}"),
+            FieldMatch::Chosen(FieldOrigin::Text(text)) if is_constant(text) => format!("= {text:?}"),
             FieldMatch::Chosen(FieldOrigin::Text(_)) => "by its name".to_owned(),
             FieldMatch::NotSaid | FieldMatch::Missing { .. } | FieldMatch::Unfit { .. } => {
                 self.missing += 1;

@@ -62,7 +62,8 @@ impl MissingEnd {
     fn as_imported(trace: &Trace) -> Vec<Option<Self>> {
         let end = |stream: &DataStream| Some(stream.clock?.nanos_saturating(stream.packets.last()?.end_cycles?));
         let until_ns = trace.streams.iter().filter_map(end).max();
-        // A part that was written as a trace has the environment of the whole.
+        // A part that was written as a trace has the environment of the whole: `NAME@CYCLES`, the last event of each stream
+        // that lacks its end. If it was cut away, the part has its own end.
         let named = match trace.class.environment("streams_without_end") {
             Some(EnvironmentValue::Text(names)) => names.as_str(),
             _ => "",
@@ -70,7 +71,10 @@ impl MissingEnd {
         let lacks_end = |stream: &DataStream| {
             stream.files.last().is_some_and(|&file| {
                 let file = &trace.folder.streams()[file as usize];
-                file.lacks_end || named.split(' ').any(|name| name == file.name)
+                let mut known = named.split(' ').filter_map(|stream| stream.split_once('@'));
+                let last = known.find(|(name, _)| *name == file.name).and_then(|(_, last)| last.parse::<u64>().ok());
+                let end = stream.packets.last().and_then(|packet| packet.end_cycles);
+                file.lacks_end || last.is_some_and(|last| end.is_some_and(|end| end >= last))
             })
         };
         let missing = |stream: &DataStream| {

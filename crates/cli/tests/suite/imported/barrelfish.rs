@@ -188,7 +188,7 @@ fn messages_are_told_where_clocks_disagree() {
         How long messages take  0.000000990 s to 0.000001100 s (110 ns)
          From  Below  Intervals
         10 ns  11 ns          1
-    "#]].assert_eq(&setup.run("messages numbered.trc"));
+    "#]].assert_eq(&setup.run("flows numbered.trc"));
     expect![[r#"
         All messages  0.000000990 s to 0.000001100 s (110 ns)
         Messages  Total    Min  Average    Max  Deviation   50 %   90 %   99 %  99.9 %  Received first  Never received  Sent before  Lost inside  Without key  Given up
@@ -212,7 +212,7 @@ fn messages_are_told_where_clocks_disagree() {
         How long messages take  0.000000990 s to 0.000001100 s (110 ns)
          From  Below  Intervals
         10 ns  11 ns          1
-    "#]].assert_eq(&setup.run("messages plain.trc --by cpu"));
+    "#]].assert_eq(&setup.run("flows plain.trc --by cpu"));
 }
 
 #[test]
@@ -446,7 +446,7 @@ fn dumps_of_the_corpus_are_read_whole() {
                 messages_of(expected),
                 "{name}"
             );
-            let total = total_of(&ask("messages --json"));
+            let total = total_of(&ask("flows --json"));
             let found = ["count", "never_received", "sent_before"].map(|column| total[column]);
             let expected = messages_of(expected);
             // Where a core's memory was full, it is not known which messages these are.

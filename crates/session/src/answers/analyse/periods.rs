@@ -298,12 +298,12 @@ impl Session {
 fn length_plan(span: Option<Span>, period_ns: u64) -> Result<PeriodPlan, AnalyseFailure> {
     let failure = |message: &str| AnalyseFailure::Periods(message.to_owned());
     let (begin, end) = span.ok_or_else(|| failure("packets do not say when they are: there are no periods"))?;
-    let count = (begin.abs_diff(end) + 1).div_ceil(period_ns.max(1));
+    let count = begin.abs_diff(end).saturating_add(1).div_ceil(period_ns.max(1));
     if count > PERIODS_MAX {
         let message = format!("that would be {count} periods; {PERIODS_MAX} are possible");
         return Err(AnalyseFailure::Periods(message));
     }
-    let at = |number: u64| begin.saturating_add_unsigned(number.saturating_mul(period_ns)).min(end + 1);
+    let at = |number: u64| begin.saturating_add_unsigned(number.saturating_mul(period_ns)).min(end.saturating_add(1));
     let segment = |number| {
         let span: Span = (at(number), at(number + 1));
         PeriodSegment { span, label: Some(vec![Cell::TimeRange(Some(span.0), Some(span.1))]) }

@@ -7,10 +7,12 @@
 //! by time     ├──┤├────────┤├┤├──────┤├────────┤      anywhere, also within packets and between events of one time
 //! ```
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use kymo_analysis::declared::AnalysisDeclaration;
 use kymo_analysis::{Answer, Cell, Wishes};
+use tempfile::TempDir;
 
 use super::{Random, corpus, difference, kinds, made, tiny_trace};
 use crate::{
@@ -44,6 +46,30 @@ change = { event = "*", add = 1 }
 name = "open"
 change = [{ event = "*_entry*", add = 1 }, { event = "*_exit*", add = -1 }, { event = "sched_switch", to = 3 }]
 "#;
+
+/// Threads that are woken, as messages to the CPU that runs them; some are received before they are sent.
+const FLOWS: &str = r#"
+name = "wakeups"
+
+[[send]]
+event = "sched_wakeup*"
+key = "tid"
+
+[[receive]]
+event = "sched_switch"
+key = "next_tid"
+early = { value = 30 }
+"#;
+
+/// The file of a mapping, for all tests of this process.
+fn flows() -> PathBuf {
+    static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
+        let folder = tempfile::tempdir().expect("there is room for a mapping");
+        std::fs::write(folder.path().join("flows.toml"), FLOWS).expect("there is room for a mapping");
+        folder
+    });
+    FOLDER.path().join("flows.toml")
+}
 
 /// Every analysis, some with several questions, and their names.
 fn questions() -> Vec<(&'static str, AnalysisKind)> {
@@ -123,7 +149,9 @@ impl<'a> Cutter<'a> {
             let captures = ["served : irq=irq, name=name : ret=ret", "turn : : next=next_tid"].map(str::to_owned);
             Definitions::parse(&definitions.map(str::to_owned), &captures).expect("the definitions are right")
         });
-        let mut options = AnalysisOptions { wishes, periods, ..AnalysisOptions::default() };
+        let is_of_flows = kind.looked_for().is_some_and(|roles| roles.contains("`send`"));
+        let roles = is_of_flows.then(flows);
+        let mut options = AnalysisOptions { wishes, periods, roles, ..AnalysisOptions::default() };
         if is_between {
             let (one, other) = (self.time(random), self.time(random));
             (options.begin_ns, options.end_ns) = (Some(one.min(other)), Some(one.max(other)));
