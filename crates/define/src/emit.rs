@@ -40,15 +40,14 @@ pub(crate) fn notice(schema: &Schema) -> String {
     )
 }
 
-/// Lines of an event's definition besides its fields: its level, its ids, and its meanings.
-pub(crate) fn lines(schema: &Schema, subsystem: &SchemaSubsystem, event: &SchemaEvent) -> Vec<String> {
-    let mut lines = vec![format!("level {}", event.level)];
-    lines.push(format!("schema {} {} {} {}", schema.name, schema.version, subsystem.id, event.id));
-    let place = schema.subsystems.iter().position(|known| known.name == subsystem.name);
-    let places = place.zip(subsystem.events.iter().position(|known| known.name == event.name));
-    for (_, used) in places.into_iter().flat_map(|(subsystem, event)| schema.uses(subsystem, event)) {
-        lines.push(as_line(used, event));
-    }
+/// Lines of an event's definition besides its fields: its level, its ids, and its meanings. By the places of its subsystem
+/// and of itself.
+pub(crate) fn lines(schema: &Schema, (subsystem, event): (usize, usize)) -> Vec<String> {
+    let of = &schema.subsystems[subsystem];
+    let its = &of.events[event];
+    let mut lines = vec![format!("level {}", its.level)];
+    lines.push(format!("schema {} {} {} {}", schema.name, schema.version, of.id, its.id));
+    lines.extend(schema.uses(subsystem, event).map(|(_, used)| as_line(used, its)));
     lines
 }
 

@@ -132,9 +132,7 @@ impl LayoutWriter {
 
     /// Where the braces end that begin at a token, if they stay in this line: as they were, and if there is room.
     fn fits(&self, tokens: &[SchemaToken], open: usize) -> Option<usize> {
-        let begin =
-            tokens[..open].iter().rposition(|token| token.kind == SchemaTokenKind::Symbol(';')).map_or(0, |at| at + 1);
-        if self.depth == 0 && tokens[begin].source == "subsystem" {
+        if self.depth == 0 && begins_subsystem(&tokens[..open]) {
             return None;
         }
         let mut depth = 0;
@@ -146,6 +144,9 @@ impl LayoutWriter {
                     return None;
                 }
                 width += token.source.chars().count() + usize::from(has_space(&tokens[at - 1].kind, &token.kind));
+                if width >= WIDTH {
+                    return None;
+                }
             }
             match token.kind {
                 SchemaTokenKind::Symbol('{') => depth += 1,
@@ -177,6 +178,12 @@ impl LayoutWriter {
             self.is_fresh = true;
         }
     }
+}
+
+/// Whether the item that these tokens end with is a subsystem: its braces are never in one line.
+fn begins_subsystem(tokens: &[SchemaToken]) -> bool {
+    let before = tokens.iter().rposition(|token| token.kind == SchemaTokenKind::Symbol(';'));
+    tokens.get(before.map_or(0, |before| before + 1)).is_some_and(|first| first.source == "subsystem")
 }
 
 /// Whether a comma separates things in braces, not in parentheses.

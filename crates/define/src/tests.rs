@@ -8,7 +8,7 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use crate::diff::diff;
-use crate::{Schema, SchemaProblems, emit, layout, read};
+use crate::{Schema, SchemaProblems, emit, layout, read, read_file, read_import};
 
 /// All that the language has.
 const SHOP: &str = include_str!("../../../tests/schema/shop.kymo");
@@ -266,6 +266,19 @@ fn files_import_each_other_once() {
     assert!(read(Path::new("d/none.kymo"), &reader).is_err());
 }
 
+/// Of a file from elsewhere, imports stay in its folder, and are files.
+#[test]
+fn imports_of_files_from_elsewhere_stay_there() {
+    let kind = |import: &str| read_import(Path::new("src/a.kymo"), Path::new(import)).map_err(|error| error.kind());
+    for elsewhere in ["/dev/zero", "a.kymo", "src/../../a.kymo"] {
+        assert_eq!(kind(elsewhere), Err(io::ErrorKind::PermissionDenied), "{elsewhere}");
+    }
+    assert_eq!(kind("src/none.kymo"), Err(io::ErrorKind::NotFound));
+    assert_eq!(kind("src/emit"), Err(io::ErrorKind::InvalidData), "it is a folder");
+    assert!(kind("src/lib.rs").is_ok());
+    assert_eq!(read_file(Path::new("/dev/null")).map_err(|error| error.kind()), Err(io::ErrorKind::InvalidData));
+}
+
 #[test]
 fn changes_are_told_with_what_they_break() {
     let new = SHOP
@@ -315,6 +328,8 @@ fn layout_keeps_all_and_changes_nothing_twice() {
     assert_eq!(layout(Path::new("a.kymo"), &tidy).unwrap(), tidy);
     assert_eq!(layout(Path::new("a.kymo"), SHOP).unwrap(), SHOP, "the example is tidy");
     assert!(layout(Path::new("a.pleco"), "subsystem a { event b \"\", };").is_err());
+    let of_windows = "\u{feff}schema a 1;\r\n/* one\r\n   two */\r\nenum e: u8 { x };\r\n";
+    assert_eq!(layout(Path::new("a"), of_windows).unwrap(), "schema a 1;\n/* one\n   two */\nenum e: u8 { x };\n");
 }
 
 proptest! {

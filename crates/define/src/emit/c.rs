@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{comment, lines, notice, quoted};
-use crate::model::{Schema, SchemaEnumeration, SchemaEvent, SchemaField, SchemaSubsystem, SchemaType};
+use crate::model::{Schema, SchemaEnumeration, SchemaField, SchemaType};
 
 /// Definitions of events may be longer than texts of old compilers.
 const LONG_BEGIN: &str = "\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n";
@@ -25,10 +25,10 @@ pub fn header(schema: &Schema) -> Result<String, String> {
     for enumeration in &schema.enumerations {
         let _ = write!(out, "\n{}", constants(schema, enumeration));
     }
-    for subsystem in &schema.subsystems {
+    for (place, subsystem) in schema.subsystems.iter().enumerate() {
         let _ = write!(out, "\n{}", c_comment(&titled(&subsystem.name, &subsystem.text)));
-        for event in &subsystem.events {
-            let _ = write!(out, "\n{}", of_event(schema, subsystem, event));
+        for event in 0..subsystem.events.len() {
+            let _ = write!(out, "\n{}", of_event(schema, (place, event)));
         }
     }
     let _ = write!(out, "{LONG_END}\n#endif\n");
@@ -87,7 +87,9 @@ fn small(value: i128) -> String {
     if value == i128::from(i32::MIN) { "(-2147483647 - 1)".to_owned() } else { value.to_string() }
 }
 
-fn of_event(schema: &Schema, subsystem: &SchemaSubsystem, event: &SchemaEvent) -> String {
+fn of_event(schema: &Schema, places: (usize, usize)) -> String {
+    let subsystem = &schema.subsystems[places.0];
+    let event = &subsystem.events[places.1];
     let mut about = event.text.clone();
     for field in &event.fields {
         let unit = field.unit.as_ref().map(|unit| format!(" ({unit})")).unwrap_or_default();
@@ -102,7 +104,7 @@ fn of_event(schema: &Schema, subsystem: &SchemaSubsystem, event: &SchemaEvent) -
         }
     }
     let mut out = c_comment(&about);
-    let said: Vec<String> = lines(schema, subsystem, event).iter().map(|line| said(line)).collect();
+    let said: Vec<String> = lines(schema, places).iter().map(|line| said(line)).collect();
     let mut arguments = vec![said.join("\n                 "), subsystem.name.clone(), event.name.clone()];
     arguments.extend(event.fields.iter().map(|field| argument(schema, field)));
     let _ = writeln!(out, "KYMO_EVENT_LINES({});", arguments.join(", "));

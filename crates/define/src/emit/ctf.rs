@@ -9,7 +9,7 @@ use kymo_units::Uuid;
 pub use kymo_writer::CtfVersion;
 use kymo_writer::{RawClock, RawEvent, RawOptions, RawTrace};
 
-use crate::model::Schema;
+use crate::model::{Schema, SchemaSubsystem};
 
 /// The metadata in this version of CTF.
 ///
@@ -36,16 +36,18 @@ pub fn metadata(schema: &Schema, format: CtfVersion) -> Result<String, String> {
     // Nothing is written: the text stays in memory.
     let mut trace = RawTrace::go_on(Path::new(""), options).map_err(wrong)?;
     let stream = trace.stream_class(&[]).map_err(wrong)?;
-    let events =
-        schema.subsystems.iter().flat_map(|subsystem| subsystem.events.iter().map(move |event| (subsystem, event)));
-    for (id, (subsystem, event)) in events.enumerate() {
+    let of_subsystem =
+        |(place, subsystem): (usize, &SchemaSubsystem)| (0..subsystem.events.len()).map(move |event| (place, event));
+    for (id, places) in schema.subsystems.iter().enumerate().flat_map(of_subsystem).enumerate() {
+        let subsystem = &schema.subsystems[places.0];
+        let event = &subsystem.events[places.1];
         let id = u16::try_from(id).map_err(|_| "metadata has at most 65,536 events")?;
         let field = |field: &crate::model::SchemaField| DefinedField {
             name: field.name.clone(),
             kind: schema.field_type(&field.kind),
         };
         let fields: Vec<DefinedField> = event.fields.iter().map(field).collect();
-        let lines = super::lines(schema, subsystem, event);
+        let lines = super::lines(schema, places);
         let origin = lines.iter().find_map(|line| SchemaOrigin::parse(line.strip_prefix("schema ")?));
         let meanings: Vec<DefinedMeaning> =
             lines.iter().filter_map(|line| DefinedMeaning::parse(line.strip_prefix("as ")?)).collect();

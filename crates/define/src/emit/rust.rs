@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{comment, lines, notice};
-use crate::model::{Schema, SchemaEnumeration, SchemaEvent, SchemaField, SchemaSubsystem, SchemaType};
+use crate::model::{Schema, SchemaEnumeration, SchemaField, SchemaType};
 
 /// The module's text, for `include!` or as a file of a crate.
 ///
@@ -16,7 +16,7 @@ pub fn module(schema: &Schema) -> Result<String, String> {
     for enumeration in &schema.enumerations {
         let _ = write!(out, "\n{}", labels(enumeration));
     }
-    for subsystem in &schema.subsystems {
+    for subsystem in 0..schema.subsystems.len() {
         let _ = write!(out, "\n{}", of_subsystem(schema, subsystem));
     }
     Ok(out)
@@ -47,17 +47,20 @@ fn labels(enumeration: &SchemaEnumeration) -> String {
     out + "    }\n}\n"
 }
 
-fn of_subsystem(schema: &Schema, subsystem: &SchemaSubsystem) -> String {
+fn of_subsystem(schema: &Schema, place: usize) -> String {
+    let subsystem = &schema.subsystems[place];
     let mut out = documentation(&subsystem.text, &format!("Events of `{}`.", subsystem.name), "");
     let _ = writeln!(out, "pub mod {} {{", raw(&subsystem.name.to_lowercase()));
     out.push_str("    kymo_tracer::event! {\n");
-    for event in &subsystem.events {
-        out += &of_event(schema, subsystem, event);
+    for event in 0..subsystem.events.len() {
+        out += &of_event(schema, (place, event));
     }
     out + "    }\n}\n"
 }
 
-fn of_event(schema: &Schema, subsystem: &SchemaSubsystem, event: &SchemaEvent) -> String {
+fn of_event(schema: &Schema, places: (usize, usize)) -> String {
+    let subsystem = &schema.subsystems[places.0];
+    let event = &subsystem.events[places.1];
     let mut out = documentation(&event.text, &format!("`{}:{}`", subsystem.name, event.name), "        ");
     let about = |field: &&SchemaField| !field.text.is_empty() || field.unit.is_some();
     for (place, field) in event.fields.iter().filter(about).enumerate() {
@@ -68,7 +71,7 @@ fn of_event(schema: &Schema, subsystem: &SchemaSubsystem, event: &SchemaEvent) -
     }
     let fields: Vec<String> =
         event.fields.iter().map(|field| format!("{}: {}", raw(&field.name), kind(schema, &field.kind))).collect();
-    let said = lines(schema, subsystem, event);
+    let said = lines(schema, places);
     // The level has a word of its own.
     let said: String =
         said.iter().skip(1).map(|line| format!("{}\\n", line.replace('\\', "\\\\").replace('"', "\\\""))).collect();

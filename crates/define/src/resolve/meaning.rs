@@ -7,6 +7,9 @@ use crate::model::{EventUse, FactValue, Meaning, MeaningFact, MeaningRole, Schem
 use crate::parse::{FileFact, FileMeaning, FileValue, MEANINGS, Named};
 use crate::problem::SchemaPlace;
 
+/// Meanings of a schema.
+const MEANINGS_MAX: usize = 4096;
+
 /// Events by their names, `subsystem.event`, with their places.
 type EventPlaces = HashMap<String, (usize, usize)>;
 
@@ -19,8 +22,14 @@ impl Resolver {
                 |(event, of): (usize, &SchemaEvent)| (format!("{}.{}", subsystem.name, of.name), (number, event));
             places.extend(subsystem.events.iter().enumerate().map(event));
         }
+        let mut count = 0;
         for (subsystem, items) in std::mem::take(&mut self.meanings) {
             for item in items {
+                count += 1;
+                if count > MEANINGS_MAX {
+                    let message = format!("a schema has at most {MEANINGS_MAX} pairs, flows, counters and states");
+                    return self.error(item.name.place, message);
+                }
                 let meaning = self.meaning(subsystem, item, &places);
                 self.schema.subsystems[subsystem].meanings.push(meaning);
             }

@@ -109,9 +109,9 @@ impl Resolver {
     /// A definition that is too long would be refused by recorders.
     fn check_definitions(&mut self) {
         let schema = self.schema.clone();
-        for subsystem in &schema.subsystems {
-            for event in &subsystem.events {
-                let lines: usize = emit::lines(&schema, subsystem, event).iter().map(|line| line.len() + 1).sum();
+        for (place, subsystem) in schema.subsystems.iter().enumerate() {
+            for (number, event) in subsystem.events.iter().enumerate() {
+                let lines: usize = emit::lines(&schema, (place, number)).iter().map(|line| line.len() + 1).sum();
                 let field = |field: &crate::SchemaField| {
                     schema.field_type(&field.kind).to_string().len() + field.name.len() + "field  \n".len()
                 };
