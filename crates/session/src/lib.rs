@@ -102,7 +102,8 @@ pub use sql::{
 pub use timeline::EventsOfThreads;
 pub use timeline::{
     ArrowBucket, BEGIN_UNKNOWN, BUCKETS_MAX, Catalogue, CounterBucket, END_UNKNOWN, ExactArrow, ExactInstant, ExactRun,
-    HeatBucket, IN_DOUBT, ITEMS_MAX, InstantBucket, ItemQuestion, Items, ItemsFound, OwnTracks, Quality, StateBucket,
-    TRACKS_MAX, TileQuestion, TileSpan, Tiles, Timeline, TimelineFailure, TimelineOptions, TimelineState,
-    TimelineStatus, Track, TrackItem, TrackKind, TrackTile, TrackValue, WaitCall, WaitReason, WaitRequest, Waker,
+    HeatBucket, IN_DOUBT, ITEMS_MAX, InstantBucket, ItemQuestion, Items, ItemsFound, OwnTracks, Quality,
+    RECEIVED_FIRST, StateBucket, TRACKS_MAX, TileQuestion, TileSpan, Tiles, Timeline, TimelineFailure, TimelineOptions,
+    TimelineState, TimelineStatus, Track, TrackItem, TrackKind, TrackTile, TrackValue, WaitCall, WaitReason,
+    WaitRequest, Waker,
 };

@@ -56,8 +56,8 @@ pub use self::own::OwnTracks;
 pub use self::ran::EventsOfThreads;
 pub use self::tiles::{
     ArrowBucket, BEGIN_UNKNOWN, BUCKETS_MAX, CounterBucket, END_UNKNOWN, ExactArrow, ExactInstant, ExactRun,
-    HeatBucket, IN_DOUBT, InstantBucket, Items, Quality, StateBucket, TRACKS_MAX, TileQuestion, TileSpan, Tiles,
-    TrackTile,
+    HeatBucket, IN_DOUBT, InstantBucket, Items, Quality, RECEIVED_FIRST, StateBucket, TRACKS_MAX, TileQuestion,
+    TileSpan, Tiles, TrackTile,
 };
 
 use self::build::BuildScheduler;

@@ -8,7 +8,7 @@
 //! A receive takes the oldest message that was sent with the same key, or as many of them as it
 //! says. It is known then from where to where that went and how long it took: so a message is told
 //! of in the bucket in which it arrives. A receive without a send, or a send without a receive, is
-//! no message. Where clocks may disagree, a receive waits for its send: see [`crate::queues`]. Such
+//! no message. Where clocks may disagree, a receive waits for its send: see `queues.rs`. Such
 //! a message is told of when it is sent, on a route of its own. All queues together hold
 //! [`OPEN_MAX`] from one chunk to the next: older messages are given up.
 //!
