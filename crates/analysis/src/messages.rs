@@ -25,7 +25,7 @@ use crate::key::KeyValue;
 use crate::queues::{MessageFate, MessageQueue, Posted};
 use crate::ranking::Ranking;
 use crate::roles::{COMM, CPU, EventRole, PID, TID, message};
-use crate::timeline::marks::message_key;
+use crate::timeline::marks::{message_key, name_number};
 use crate::windows::Windows;
 use crate::{
     Analysis, AnalysisEvent, AnalysisIdentity, Answer, EventValue, Histogram, LaneFacts, LaneNotes, Merge, Needs,
@@ -68,8 +68,8 @@ pub struct MessagePost {
     /// Its lane; events of a lane keep their order.
     lane: u32,
     at: Endpoint,
-    /// Its place in the names of its part.
-    name: u32,
+    /// The number that stands for its name, wherever the trace is cut.
+    name: u64,
     /// How many are received at most; 0: it is sent.
     receives: u32,
     /// How long a receive waits for its send.
@@ -83,7 +83,7 @@ pub struct MessagePost {
 struct MessageRoute {
     from: Endpoint,
     to: Endpoint,
-    name: u32,
+    name: u64,
 }
 
 /// A message that took long, or that was received first.
@@ -100,13 +100,6 @@ struct RouteSums {
     latencies: Histogram,
     early: u64,
     lost_inside: u64,
-}
-
-/// The names of messages, by number. Names beyond [`NAMES_MAX`] have the number of the last.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct MessageNames {
-    names: Vec<KeyValue>,
-    numbers: HashMap<KeyValue, u32>,
 }
 
 /// The process and the name of a thread: the last that its events tell, each with its time.
@@ -126,7 +119,8 @@ pub struct MessageState {
     queues: HashMap<u64, MessageQueue<MessagePost, MessagePost>>,
     /// How many wait in queues.
     open: usize,
-    names: MessageNames,
+    /// Names of messages by their numbers; at most [`NAMES_MAX`].
+    names: HashMap<u64, KeyValue>,
     threads: HashMap<(u16, i32), PostingThread>,
     sums: MessageSums,
 }
@@ -172,26 +166,6 @@ const LONGEST: usize = 10;
 impl Posted for MessagePost {
     fn time(&self) -> i64 {
         self.time
-    }
-}
-
-impl MessageNames {
-    fn number(&mut self, name: KeyValue) -> u32 {
-        if let Some(&number) = self.numbers.get(&name) {
-            return number;
-        }
-        if self.names.len() >= NAMES_MAX {
-            return NAMES_MAX as u32;
-        }
-        let number = self.names.len() as u32;
-        self.names.push(name.clone());
-        self.numbers.insert(name, number);
-        number
-    }
-
-    /// The name of a number; `None` beyond those that are kept.
-    fn name(&self, number: u32) -> Option<&KeyValue> {
-        self.names.get(number as usize)
     }
 }
 
@@ -268,7 +242,7 @@ impl MessagesAnalysis {
             key: message_key(&meaning, lane.facts.host),
             lane: lane.number,
             at: self.endpoint(lane, event),
-            name: 0,
+            name: name_number(name),
             receives: if is_sent { 0 } else { receives },
             early_ns: if is_sent { 0 } else { early_ns },
             is_wanted,
@@ -336,7 +310,12 @@ impl MessagesAnalysis {
         queues.values().map(MessageQueue::len).sum()
     }
 
-    fn decide(&self, sums: &mut MessageSums, names: &MessageNames, fate: MessageFate<MessagePost, MessagePost>) {
+    fn decide(
+        &self,
+        sums: &mut MessageSums,
+        names: &HashMap<u64, KeyValue>,
+        fate: MessageFate<MessagePost, MessagePost>,
+    ) {
         match fate {
             MessageFate::Arrived(sent, received) => self.message(sums, names, &sent, &received),
             MessageFate::Early(received, sent) => self.message(sums, names, &sent, &received),
@@ -345,13 +324,19 @@ impl MessagesAnalysis {
         }
     }
 
-    fn wants_name(&self, names: &MessageNames, number: u32) -> bool {
+    fn wants_name(&self, names: &HashMap<u64, KeyValue>, number: u64) -> bool {
         self.wishes.names.is_empty()
-            || names.name(number).is_some_and(|name| self.wishes.wants_called(&name.to_string()))
+            || names.get(&number).is_some_and(|name| self.wishes.wants_called(&name.to_string()))
     }
 
     /// A message whose send and receive are known.
-    fn message(&self, sums: &mut MessageSums, names: &MessageNames, sent: &MessagePost, received: &MessagePost) {
+    fn message(
+        &self,
+        sums: &mut MessageSums,
+        names: &HashMap<u64, KeyValue>,
+        sent: &MessagePost,
+        received: &MessagePost,
+    ) {
         let difference = sent.time.abs_diff(received.time);
         let is_wanted = (sent.is_wanted || received.is_wanted) && self.wants_name(names, received.name);
         if !is_wanted || !self.wishes.wants_duration(difference) {
@@ -431,11 +416,11 @@ impl MessageState {
         }
     }
 
-    /// Adds the sends and receives of a part, under the names' numbers of this one.
-    fn append(&mut self, posts: Vec<MessagePost>, names: MessageNames) {
-        let numbers: Vec<u32> = names.names.into_iter().map(|name| self.names.number(name)).collect();
-        let number = |name: u32| numbers.get(name as usize).copied().unwrap_or(NAMES_MAX as u32);
-        self.posts.extend(posts.into_iter().map(|post| MessagePost { name: number(post.name), ..post }));
+    /// Remembers the name of a message.
+    fn call(&mut self, number: u64, name: KeyValue) {
+        if self.names.len() < NAMES_MAX {
+            self.names.entry(number).or_insert(name);
+        }
     }
 }
 
@@ -469,7 +454,7 @@ impl Analysis for MessagesAnalysis {
             is_first: false,
             queues: HashMap::new(),
             open: 0,
-            names: MessageNames::default(),
+            names: HashMap::new(),
             threads: HashMap::new(),
             sums: MessageSums::new(&self.wishes),
         }
@@ -494,8 +479,8 @@ impl Analysis for MessagesAnalysis {
         if state.is_first && state.posts.last().is_some_and(|last| last.time < time) {
             self.play(state, time);
         }
-        let name = state.names.number(name);
-        state.posts.push(MessagePost { name, ..post });
+        state.call(post.name, name);
+        state.posts.push(post);
     }
 
     fn leave(&self, state: &mut MessageState, _: usize, end: MessageLane<'_>) {
@@ -504,7 +489,8 @@ impl Analysis for MessagesAnalysis {
     }
 
     fn merge(&self, left: &mut MessageState, right: MessageState) {
-        left.append(right.posts, right.names);
+        left.posts.extend(right.posts);
+        right.names.into_iter().for_each(|(number, name)| left.call(number, name));
         right.threads.into_iter().for_each(|(thread, facts)| MessageState::meet(&mut left.threads, thread, facts));
         left.sums.without_key += right.sums.without_key;
         // The next part may have more of the last time.

@@ -66,7 +66,8 @@ impl MessagesAnalysis {
         let is_wanted = |post: &&MessagePost| post.is_wanted && self.wants_name(&state.names, post.name);
         let mut posts: Vec<&MessagePost> =
             state.queues.values().flat_map(|queue| &queue.sent).filter(is_wanted).collect();
-        posts.sort_unstable_by_key(|post| (post.time, post.key, post.at));
+        // Those of one key have an order already.
+        posts.sort_by_key(|post| (post.time, post.key, post.at));
         let is_lost = |post: &&&MessagePost| self.is_lossy(post.at.host, (post.time, i64::MAX));
         let lost_inside = posts.iter().filter(is_lost).count() as u64;
         Unreceived { never: posts.len() as u64 - lost_inside, posts, lost_inside }
@@ -209,14 +210,14 @@ impl MessagesAnalysis {
     fn route_cells(
         &self,
         state: &MessageState,
-        (from, to, name): (Option<Endpoint>, Option<Endpoint>, u32),
+        (from, to, name): (Option<Endpoint>, Option<Endpoint>, u64),
     ) -> Vec<Cell> {
         let mut cells = Vec::new();
         for at in [from, to].into_iter().flatten() {
             cells.extend(self.parts.by_thread.then(|| self.thread_cell(state, at)));
             cells.extend(self.parts.by_cpu.then(|| at.cpu.map_or_else(|| self.lane_cell(at), Cell::Cpu)));
         }
-        cells.extend(self.parts.by_name.then(|| state.names.name(name).map_or(Cell::Unknown, KeyValue::cell)));
+        cells.extend(self.parts.by_name.then(|| state.names.get(&name).map_or(Cell::Unknown, KeyValue::cell)));
         cells
     }
 

@@ -302,6 +302,11 @@ fn key(meaning: &RoleEvent<'_>, host: u16) -> u64 {
     }
 }
 
+/// A number that stands for the name of a message.
+pub(crate) fn name_number(name: EventValue<'_>) -> u64 {
+    Digest::default().with(name).number()
+}
+
 /// The key that a receive must share with its send.
 pub(crate) fn message_key(meaning: &RoleEvent<'_>, host: u16) -> u64 {
     let fields = [message::MESSAGE_GROUP, message::MESSAGE_WITHIN, message::MESSAGE_KEY];
