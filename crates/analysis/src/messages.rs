@@ -32,7 +32,7 @@ use crate::{
     PartShape, Question, RoleEvent, Setup, SpoolError, Wishes,
 };
 
-/// The parts of a route that are told apart.
+/// The parts that distinguish one route from another.
 #[derive(Clone, Copy, Debug)]
 struct RouteParts {
     by_thread: bool,
@@ -154,7 +154,7 @@ pub struct MessageLane<'a> {
 #[derive(Debug)]
 pub struct MessageNote(MessagePost, KeyValue);
 
-/// Routes that are told apart.
+/// Maximum number of routes with figures of their own.
 const ROUTES_MAX: usize = 1 << 16;
 /// Names of messages, and of threads, that are kept.
 const NAMES_MAX: usize = 1 << 16;
@@ -252,13 +252,12 @@ impl MessagesAnalysis {
 
     /// Decides the sends and receives of a part that are before a time, behind all that was before it.
     fn play(&self, state: &mut MessageState, until: i64) {
-        let mut posts = std::mem::take(&mut state.posts);
+        let MessageState { posts, queues, open, names, sums, .. } = state;
         // A message that is sent at one time and received at that time has arrived. Otherwise lanes come one after the
         // other, wherever the trace is cut.
         posts.sort_by_key(|post| (post.time, post.receives > 0, post.lane));
-        let rest = posts.split_off(posts.partition_point(|post| post.time < until || until == i64::MAX));
-        let MessageState { queues, open, names, sums, .. } = state;
-        for post in posts {
+        let decided = posts.partition_point(|post| post.time < until || until == i64::MAX);
+        for post in posts.drain(..decided) {
             let queue = queues.entry(post.key).or_default();
             let before = queue.len();
             let tell = |fate| self.decide(sums, names, fate);
@@ -274,7 +273,6 @@ impl MessagesAnalysis {
                 *open = self.give_up(queues, sums);
             }
         }
-        state.posts = rest;
     }
 
     /// Gives up the older half of all that waits: perhaps no event tells of their receives. Returns
@@ -430,8 +428,17 @@ impl MessageLane<'_> {
         let Some(tid) = event.small_context(TID) else { return };
         let name = event.context_text(COMM).filter(|name| !name.is_empty());
         let pid = event.context(PID).map(|pid| (event.time, pid));
+        let thread = (self.facts.host, tid);
+        if let Some(PostingThread { pid: known_pid, name: Some((time, known)) }) = self.threads.get_mut(&thread)
+            && name == Some(&**known)
+        {
+            // Almost always: the same name again, which needs no memory.
+            *time = event.time;
+            *known_pid = pid.max(*known_pid);
+            return;
+        }
         let facts = PostingThread { pid, name: name.map(|name| (event.time, name.into())) };
-        MessageState::meet(&mut self.threads, (self.facts.host, tid), facts);
+        MessageState::meet(&mut self.threads, thread, facts);
     }
 }
 
@@ -521,6 +528,9 @@ impl Analysis for MessagesAnalysis {
     }
 
     fn finish(&self, state: &MessageState) -> Result<Answer, SpoolError> {
+        if state.posts.is_empty() {
+            return Ok(self.report(state));
+        }
         let mut state = state.clone();
         self.play(&mut state, i64::MAX);
         Ok(self.report(&state))

@@ -15,9 +15,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// Messages on their way with one key at most; and receives that wait for their sends. Channels of Barrelfish, whose
-/// messages have no numbers, have some hundred.
-pub const QUEUE_MAX: usize = 1 << 12;
+/// Maximum number of messages in transit with one key, and of receives that wait for their sends.
+pub const QUEUE_MAX: usize = 32;
 
 /// The fate of a send or a receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

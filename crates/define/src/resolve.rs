@@ -104,7 +104,7 @@ fn plain_path(path: &Path) -> PathBuf {
     plain
 }
 
-/// Mistakes that are told.
+/// Maximum number of reported mistakes.
 const PROBLEMS_MAX: usize = 200;
 /// Fields of an event, as the tracer has it.
 const FIELDS_MAX: usize = 64;

@@ -164,16 +164,14 @@ impl TraceFinder {
             return None;
         }
         let (folder, named) = (folder.canonicalize().ok()?, part.canonicalize().ok()?);
-        let find = |begins: fn(&Importers, &Path) -> Option<&'static dyn TreeImporter>| {
-            folder.ancestors().find_map(|above| Some((above, begins(&self.importers, above)?)))
-        };
         let is_part = || part_importer(&self.importers, &folder).is_some();
+        let dated = folder.ancestors().find_map(|above| Some((above, root_importer(&self.importers, above)?)));
         // Of several folders called so, the tree begins at the outermost.
         let top = || {
             let tops = folder.ancestors().filter_map(|above| Some((above, top_importer(&self.importers, above)?)));
             tops.last().filter(|_| is_part())
         };
-        let (root, importer) = find(root_importer).or_else(top)?;
+        let (root, importer) = dated.or_else(top)?;
         let place = TreePlace { importer, root, named: &named };
         self.import_tree(place, part, found).then_some(place.importer)
     }

@@ -4,6 +4,7 @@ use super::{Endpoint, LongMessage, MessagePost, MessageState, MessagesAnalysis, 
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::headline::{Headline, HeadlineTables};
 use crate::key::KeyValue;
+use crate::ranking::Ranking;
 use crate::statistics::{cells, columns, distribution, percentile_cells, percentile_columns, shorten};
 use crate::{Histogram, Merge};
 
@@ -144,39 +145,40 @@ impl MessagesAnalysis {
     }
 
     fn longest(&self, state: &MessageState) -> Table {
-        let mut columns = vec![
-            Column::new("latency", "Latency", CellClass::Duration),
-            Column::new("sent", "Sent", CellClass::Timestamp),
-            Column::new("received", "Received", CellClass::Timestamp).detail(),
-        ];
-        columns.extend(self.route_columns());
-        let mut table = Table::new("longest", "The longest", columns);
-        table.plot = Some(Plot::Bars { value: 0 });
-        for (latency, LongMessage { sent, received, route }) in state.sums.longest.sorted() {
-            let mut row =
-                vec![Cell::Duration(Bounded::exact(latency)), Cell::Timestamp(*sent), Cell::Timestamp(*received)];
-            row.extend(self.route_cells(state, (Some(route.from), Some(route.to), route.name)));
-            table.rows.push(row);
-        }
-        table
+        let times = [("latency", "Latency"), ("sent", "Sent"), ("received", "Received")];
+        self.ranked(state, ("longest", "The longest"), times, &state.sums.longest)
     }
 
     fn early(&self, state: &MessageState) -> Table {
+        let times = [("early_by", "Early by"), ("received", "Received"), ("sent", "Sent")];
+        let mut table = self.ranked(state, ("early", "Received before they were sent"), times, &state.sums.earliest);
+        table.omitted = state.sums.earliest.count() - table.rows.len() as u64;
+        table
+    }
+
+    /// A table of messages by the time between their ends: that time, the earlier end, and the later one.
+    fn ranked(
+        &self,
+        state: &MessageState,
+        (class, title): (&'static str, &str),
+        [between, first, second]: [(&'static str, &str); 3],
+        ranking: &Ranking<LongMessage>,
+    ) -> Table {
         let mut columns = vec![
-            Column::new("early_by", "Early by", CellClass::Duration),
-            Column::new("received", "Received", CellClass::Timestamp),
-            Column::new("sent", "Sent", CellClass::Timestamp).detail(),
+            Column::new(between.0, between.1, CellClass::Duration),
+            Column::new(first.0, first.1, CellClass::Timestamp),
+            Column::new(second.0, second.1, CellClass::Timestamp).detail(),
         ];
         columns.extend(self.route_columns());
-        let mut table = Table::new("early", "Received before they were sent", columns);
+        let mut table = Table::new(class, title, columns);
         table.plot = Some(Plot::Bars { value: 0 });
-        for (early, LongMessage { sent, received, route }) in state.sums.earliest.sorted() {
-            let mut row =
-                vec![Cell::Duration(Bounded::exact(early)), Cell::Timestamp(*received), Cell::Timestamp(*sent)];
+        for (length, LongMessage { sent, received, route }) in ranking.sorted() {
+            let times = [*sent.min(received), *sent.max(received)].map(Cell::Timestamp);
+            let mut row = vec![Cell::Duration(Bounded::exact(length))];
+            row.extend(times);
             row.extend(self.route_cells(state, (Some(route.from), Some(route.to), route.name)));
             table.rows.push(row);
         }
-        table.omitted = state.sums.earliest.count() - table.rows.len() as u64;
         table
     }
 

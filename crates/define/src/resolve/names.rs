@@ -9,7 +9,7 @@ use crate::emit;
 use crate::problem::SchemaPlace;
 
 /// Functions of kymo/kymo.h and the headers that it includes.
-const FUNCTIONS: [&str; 24] = [
+const FUNCTIONS: [&str; 22] = [
     "kymo_enter_slowly",
     "kymo_event_begin",
     "kymo_event_checkpoint",
@@ -32,8 +32,6 @@ const FUNCTIONS: [&str; 24] = [
     "kymo_no_field",
     "kymo_label_of_type",
     "kymo_label_of_none",
-    "kymo_leave_slowly",
-    "kymo_begin_thread",
 ];
 /// Bytes of a definition beside its lines and fields: the event's name, the source's path.
 const FURTHER_BYTES: usize = 5 << 10;
