@@ -21,6 +21,10 @@ int main(void)
         kymo_stove_busy(cook);
         kymo_stove_begin(order, dish, 0xCAFE, spices);
         kymo_stove_done(order, 250.5, order == 13, tastes, 2);
+        if (order % 10 == 9) {
+            KYMO_STOVE_CLEAN_SCOPE(cook);
+            kymo_log(KYMO_INFO, "order %u is out", (unsigned)order);
+        }
         kymo_stove_idle(cook);
     }
     return 0;

@@ -13,6 +13,10 @@ int main()
         kymo_stove_busy(cook);
         kymo_stove_begin(order, KITCHEN_DISH_CAKE, 0xCAFE, spices);
         kymo_stove_done(order, 250.5, false, tastes, 1);
+        if (order % 10 == 9) {
+            KYMO_STOVE_CLEAN_SCOPE(cook);
+            kymo_log(KYMO_INFO, "order %u is out", order);
+        }
         kymo_stove_idle(cook);
     }
 }

@@ -105,6 +105,26 @@
     KYMO_INNER_CONTEXT(#type, KYMO_INNER_C_##type, sizeof(KYMO_INNER_C_##type), name, function, KYMO_INNER_OWN_NUMBER)
 #define KYMO_CONTEXT_TEXT(name, function) KYMO_INNER_CONTEXT("text", const char *, 0, name, function, KYMO_INNER_OWN_TEXT)
 
+/*
+ * Durations of two events of yours: NAME_begin, with any fields, and NAME_end, without any. KYMO_SCOPE_END(kymo_PROVIDER_NAME)
+ * stands behind the definitions of both. Then KYMO_SCOPE_OF(kymo_PROVIDER_NAME, __COUNTER__, arguments...); records the begin,
+ * and the end at the end of the block, however control leaves the block, except by longjmp.
+ */
+#define KYMO_SCOPE_END(function) \
+    KYMO_INNER_INLINE void kymo_inner_scope_end_##function(const bool *is_begun) \
+    { \
+        if (*is_begun) \
+            function##_end(); \
+    } \
+    KYMO_INNER_ASSERT(1, "KYMO_SCOPE_END ends with a semicolon")
+#define KYMO_SCOPE_OF(function, number, ...) KYMO_INNER_SCOPE_OF(function, number, __VA_ARGS__)
+#define KYMO_INNER_SCOPE_OF(function, number, ...) \
+    __attribute__((cleanup(kymo_inner_scope_end_##function), unused)) const bool kymo_inner_scope_##number = function##_begin_is_on(); \
+    do { \
+        if (kymo_inner_scope_##number) \
+            function##_begin(__VA_ARGS__); \
+    } while (0)
+
 /* kymo_log(), KYMO_SCOPE(), KYMO_COUNTER() and others, which use these fields. */
 #include "marks.h"
 

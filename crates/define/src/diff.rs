@@ -119,6 +119,18 @@ impl Changes {
                 self.push(ChangeGravity::Doubtful, &about, what);
             }
         }
+        for duration in &before.durations {
+            // Without its events, that is what is said of them.
+            let is_gone = !now.durations.iter().any(|other| other.name == duration.name);
+            if is_gone && now.event(&before.events[duration.begin].name).is_some() {
+                let about = format!("duration {}.{}", now.name, duration.name);
+                self.push(
+                    ChangeGravity::Doubtful,
+                    &about,
+                    "it is no duration: programs that use its scope do not compile",
+                );
+            }
+        }
         self.meanings((old, before), (new, now));
     }
 

@@ -27,8 +27,8 @@ mod resolve;
 
 pub use layout::layout;
 pub use model::{
-    EventUse, FactValue, Meaning, MeaningFact, MeaningRole, Schema, SchemaEnumeration, SchemaEvent, SchemaField,
-    SchemaLabel, SchemaSubsystem, SchemaType,
+    EventUse, FactValue, Meaning, MeaningFact, MeaningRole, Schema, SchemaDuration, SchemaEnumeration, SchemaEvent,
+    SchemaField, SchemaLabel, SchemaSubsystem, SchemaType,
 };
 pub use problem::{SchemaPlace, SchemaProblem, SchemaProblems};
 pub use resolve::{SchemaReader, read, read_file, read_import};

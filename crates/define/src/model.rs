@@ -58,8 +58,21 @@ pub struct SchemaSubsystem {
     pub id: u16,
     /// In the order in which they stand.
     pub events: Vec<SchemaEvent>,
+    /// Durations: programs record both of their events with a scope.
+    pub durations: Vec<SchemaDuration>,
     /// Meanings of its events.
     pub meanings: Vec<Meaning>,
+    /// Where it is defined.
+    pub place: SchemaPlace,
+}
+
+/// Something that a thread does from one event to another, with nothing but shorter durations in between.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaDuration {
+    /// Its name, also that of the pair.
+    pub name: String,
+    /// The place of its begin event in the subsystem; its end event, without fields, is the next one.
+    pub begin: usize,
     /// Where it is defined.
     pub place: SchemaPlace,
 }

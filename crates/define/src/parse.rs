@@ -62,6 +62,8 @@ pub(crate) struct FileSubsystem {
     pub(crate) text: String,
     pub(crate) id: Option<FileNumber>,
     pub(crate) events: Vec<FileEvent>,
+    /// Durations, each with the place of its begin event; its end event is the next one.
+    pub(crate) durations: Vec<(Named, usize)>,
     pub(crate) meanings: Vec<FileMeaning>,
 }
 
@@ -161,6 +163,26 @@ pub(crate) fn parse(text: &str, file: usize) -> (Option<SchemaFile>, Vec<SchemaP
     match tokens(text, file) {
         Ok(tokens) => FileParser { tokens: &tokens, at: 0, problems: Vec::new() }.file(),
         Err(problem) => (None, vec![problem]),
+    }
+}
+
+impl FileSubsystem {
+    /// Adds what a duration stands for: the events of its begin and its end, and their pair. Durations of a thread are nested,
+    /// so that the pair needs no key.
+    fn add_duration(&mut self, duration: FileEvent) {
+        let FileEvent { name, text, level, id, since, fields } = duration;
+        let named = |name: String, place| Named { name, place };
+        let of = |end: &str| named(format!("{}_{end}", name.name), name.place);
+        let role = |role: &str| (named(role.to_owned(), name.place), of(role), Vec::new());
+        self.durations.push((name.clone(), self.events.len()));
+        let word = named("pair".to_owned(), name.place);
+        let events = vec![role("begin"), role("end")];
+        self.meanings.push(FileMeaning { word, name: name.clone(), text: text.clone(), events, facts: Vec::new() });
+        // The end has the id behind that of the begin.
+        let end_text = format!("The end of `{}`", name.name);
+        let end =
+            FileEvent { name: of("end"), text: end_text, level: level.clone(), id: None, since, fields: Vec::new() };
+        self.events.extend([FileEvent { name: of("begin"), text, level, id, since, fields }, end]);
     }
 }
 
@@ -318,11 +340,12 @@ impl FileParser<'_> {
         let name = self.name("the subsystem's name")?;
         let text = self.text().unwrap_or_default();
         let id = if self.eat_word("id") { Some(self.number("the subsystem's number")?) } else { None };
-        let (mut events, mut meanings) = (Vec::new(), Vec::new());
+        let (events, durations, meanings) = (Vec::new(), Vec::new(), Vec::new());
+        let mut subsystem = FileSubsystem { name, text, id, events, durations, meanings };
         self.symbol('{', "")?;
         while !self.eat('}') {
-            if let Err(problem) = self.member(&mut events, &mut meanings) {
-                let is_member = |next: &str| next == "event" || MEANINGS.contains(&next);
+            if let Err(problem) = self.member(&mut subsystem) {
+                let is_member = |next: &str| matches!(next, "event" | "duration") || MEANINGS.contains(&next);
                 self.recover(problem, |before, next| match before {
                     ',' | '}' | '{' => is_member(next),
                     ';' => ITEMS.contains(&next),
@@ -335,23 +358,26 @@ impl FileParser<'_> {
                 }
             }
         }
-        Ok(FileSubsystem { name, text, id, events, meanings })
+        Ok(subsystem)
     }
 
-    /// An event or a meaning of a subsystem.
-    fn member(&mut self, events: &mut Vec<FileEvent>, meanings: &mut Vec<FileMeaning>) -> Result<(), SchemaProblem> {
+    /// An event, a duration or a meaning of a subsystem.
+    fn member(&mut self, subsystem: &mut FileSubsystem) -> Result<(), SchemaProblem> {
         if self.eat_word("event") {
-            events.push(self.event()?);
+            subsystem.events.push(self.event("the event's name")?);
+        } else if self.eat_word("duration") {
+            let begin = self.event("the duration's name")?;
+            subsystem.add_duration(begin);
         } else if MEANINGS.iter().any(|word| self.is_word(word)) {
-            meanings.push(self.meaning()?);
+            subsystem.meanings.push(self.meaning()?);
         } else {
-            return self.expected("`event`, `pair`, `flow`, `counter`, `state` or `}`");
+            return self.expected("`event`, `duration`, `pair`, `flow`, `counter`, `state` or `}`");
         }
         self.comma("it")
     }
 
-    fn event(&mut self) -> Result<FileEvent, SchemaProblem> {
-        let name = self.name("the event's name")?;
+    fn event(&mut self, name: &str) -> Result<FileEvent, SchemaProblem> {
+        let name = self.name(name)?;
         let text = self.text().unwrap_or_default();
         let mut event = FileEvent { name, text, level: None, id: None, since: None, fields: Vec::new() };
         loop {

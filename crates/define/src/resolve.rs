@@ -9,7 +9,9 @@ use kymo_schema::field::{ByteCount, ScalarType};
 use kymo_schema::level::LEVELS;
 
 use crate::lexer::BYTES_MAX;
-use crate::model::{Schema, SchemaEnumeration, SchemaEvent, SchemaField, SchemaLabel, SchemaSubsystem, SchemaType};
+use crate::model::{
+    Schema, SchemaDuration, SchemaEnumeration, SchemaEvent, SchemaField, SchemaLabel, SchemaSubsystem, SchemaType,
+};
 use crate::parse::{
     FileElements, FileEnumeration, FileEvent, FileField, FileItem, FileMeaning, FileNumber, FileSubsystem, Named,
 };
@@ -210,8 +212,9 @@ impl Resolver {
                 place: start,
             };
             let events = (0..).zip(subsystem.events).map(event).collect();
-            let (name, text, meanings, place) = (subsystem.name, String::new(), Vec::new(), start);
-            self.schema.subsystems.push(SchemaSubsystem { name, text, id, events, meanings, place });
+            let (name, text, durations, meanings) = (subsystem.name, String::new(), Vec::new(), Vec::new());
+            let place = start;
+            self.schema.subsystems.push(SchemaSubsystem { name, text, id, events, durations, meanings, place });
         }
     }
 
@@ -358,7 +361,13 @@ impl Resolver {
         let id = self.id(item.id, &item.name, &mut taken, last);
         self.subsystem_ids = taken;
         let (name, text, place) = (item.name.name, item.text, item.name.place);
-        let mut subsystem = SchemaSubsystem { name, text, id, events: Vec::new(), meanings: Vec::new(), place };
+        for (named, _) in &item.durations {
+            self.check_reserved(named, "a duration");
+        }
+        let duration = |(named, begin): (Named, usize)| SchemaDuration { name: named.name, begin, place: named.place };
+        let durations = item.durations.into_iter().map(duration).collect();
+        let (events, meanings) = (Vec::new(), Vec::new());
+        let mut subsystem = SchemaSubsystem { name, text, id, events, durations, meanings, place };
         let (mut taken, mut names) = (HashMap::new(), HashSet::new());
         for event in item.events {
             let last = subsystem.events.last().map(|last: &SchemaEvent| last.id);

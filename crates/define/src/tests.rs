@@ -279,6 +279,45 @@ fn imports_of_files_from_elsewhere_stay_there() {
     assert_eq!(read_file(Path::new("/dev/null")).map_err(|error| error.kind()), Err(io::ErrorKind::InvalidData));
 }
 
+/// A duration stands for its events and their pair: their mistakes are its mistakes.
+#[test]
+fn durations_are_their_events() {
+    check_inside(
+        "event walk, event run_end, pair run { begin walk, end run_end }, duration run { u8 x }, duration walk,",
+        &expect![[r#"
+            a.kymo:4:75: error: there is an event `run_end` already
+            a.kymo:4:75: error: there is a pair `run` already
+            a.kymo:4:75: error: the event `run_end` has this role in the pair `run` already
+              help: analyses take an event's first meaning of a kind
+        "#]],
+    );
+    check_inside(
+        "duration run_fast, duration Run_fast, duration walk id 65535,",
+        &expect![[r#"
+        a.kymo:4:48: error: `walk_end` would have the id 65536; ids are at most 65535
+    "#]],
+    );
+    check_inside(
+        "duration { u8 x }, duration run level loud, duration self,",
+        &expect![[r#"
+        a.kymo:4:10: error: expected the duration's name, found `{`
+        a.kymo:4:39: error: there is no level `loud`
+          help: levels are emergency, alert, critical, error, warning, notice, info, debug_system, debug_program, debug_process, debug_module, debug_unit, debug_function, debug_line, debug
+        a.kymo:4:54: error: a duration cannot be called `self`: Rust reserves that word
+          help: `self_` is free, for example
+    "#]],
+    );
+    check_inside(
+        "event stop, duration run_stop, duration stop, duration runStop,",
+        &expect![[r#"
+        a.kymo:4:41: error: `duration s:stop` and `s:stop` would both be `stop` in Rust
+          help: rename one of them
+        a.kymo:4:56: error: `duration s:runStop` and `duration s:run_stop` would both be `RunStop` in Rust
+          help: rename one of them
+    "#]],
+    );
+}
+
 #[test]
 fn changes_are_told_with_what_they_break() {
     let new = SHOP
@@ -288,7 +327,8 @@ fn changes_are_told_with_what_they_break() {
         .replace("        bool hit,\n", "")
         .replace("event submit { u32 id }", "event submit level warning { u32 id, u32 more }")
         .replace("    event fill { u64 entries },\n", "    event fill { u64 entries },\n    event fresh since 2,\n")
-        .replace("begin fetch_begin (key id, name page)", "begin fetch_begin (key id)");
+        .replace("begin fetch_begin (key id, name page)", "begin fetch_begin (key id)")
+        .replace("duration wait,", "event wait_begin, event wait_end, pair wait { begin wait_begin, end wait_end },");
     let changes: Vec<String> = diff(&schema(SHOP), &schema(&new)).iter().map(ToString::to_string).collect();
     expect![[r#"
         breaking: cache:look.size: its unit is KiB instead of bytes
@@ -301,6 +341,7 @@ fn changes_are_told_with_what_they_break() {
         doubtful: cache:submit: the level is warning instead of debug: sessions select by it
         doubtful: cache:submit.more: the field is new: programs that call the event do not compile until they give it
         doubtful: cache:fresh: it is said to be there since version 2; it is new in version 4
+        doubtful: duration cache.wait: it is no duration: programs that use its scope do not compile
         compatible: cache:fresh: the event is new
         compatible: pair cache.fetch: new: begin cache.fetch_begin (key id, name "fetch", group "cache:fetch", within process)
     "#]]
@@ -434,7 +475,7 @@ fn reading_goes_on_behind_a_mistake() {
             a.kymo:3:32: error: expected `,` after the field, found `u8`
             a.kymo:3:52: error: there is no type `u33`
               help: types are u8 to u64, i8 to i64, x8 to x64 (hexadecimal), pointer, f32, f64, bool, text, and enumerations that stand before
-            a.kymo:4:2: error: expected `event`, `pair`, `flow`, `counter`, `state` or `}`, found `evnt`
+            a.kymo:4:2: error: expected `event`, `duration`, `pair`, `flow`, `counter`, `state` or `}`, found `evnt`
             a.kymo:4:19: error: the pair `p` has no `begin`
               help: `begin EVENT,` in its braces
             a.kymo:4:19: error: the pair `p` has no `end`

@@ -50,6 +50,47 @@ macro_rules! event {
     )*};
 }
 
+/// Defines functions that record a duration with two events: one now, one when the returned guard is dropped.
+///
+/// ```
+/// kymo_tracer::event! {
+///     fn fetch_begin(page: &str) = "cache:fetch_begin", level 6;
+///     fn fetch_end() = "cache:fetch_end", level 6;
+/// }
+/// kymo_tracer::duration! {
+///     /// A page is fetched.
+///     pub fn fetch(page: &str) -> Fetch = fetch_begin, fetch_end;
+/// }
+/// let _fetch = fetch("/");
+/// ```
+#[macro_export]
+macro_rules! duration {
+    ($(
+        $(#[$meta:meta])*
+        $visibility:vis fn $function:ident($($field:ident: $type:ty),* $(,)?) -> $guard:ident = $begin:ident, $end:ident;
+    )*) => {$(
+        #[doc = concat!("Records the end of `", stringify!($function), "` when it is dropped.")]
+        #[derive(Debug)]
+        $visibility struct $guard(());
+
+        impl Drop for $guard {
+            #[inline]
+            fn drop(&mut self) {
+                $end();
+            }
+        }
+
+        $(#[$meta])*
+        #[allow(clippy::too_many_arguments, reason = "an event has the fields that it has")]
+        #[inline]
+        #[must_use = "the duration ends where this is dropped"]
+        $visibility fn $function($($field: $type),*) -> $guard {
+            $begin($($field),*);
+            $guard(())
+        }
+    )*};
+}
+
 /// Records an event with these fields, if it is on.
 #[doc(hidden)]
 #[macro_export]

@@ -60,6 +60,33 @@ KYMO_EVENT_LINES("level 14\n"
                  "schema shop 3 0 11\n"
                  "as state group=\"Workers\" name=\"worker\" within=@process\n", cache, idle);
 
+/* A page is rendered */
+KYMO_EVENT_LINES("level 6\n"
+                 "schema shop 3 0 20\n"
+                 "as begin name=\"render\" group=\"cache:render\" within=@thread\n", cache, render_begin, KYMO_TEXT(page), KYMO_ARRAY(u8, 4, parts), KYMO_SEQUENCE(f64, weights));
+
+/* The end of `render` */
+KYMO_EVENT_LINES("level 6\n"
+                 "schema shop 3 0 21\n"
+                 "as end name=\"render\" group=\"cache:render\" within=@thread\n", cache, render_end);
+
+KYMO_EVENT_LINES("level 14\n"
+                 "schema shop 3 0 22\n"
+                 "as begin name=\"wait\" group=\"cache:wait\" within=@thread\n", cache, wait_begin);
+
+/* The end of `wait` */
+KYMO_EVENT_LINES("level 14\n"
+                 "schema shop 3 0 23\n"
+                 "as end name=\"wait\" group=\"cache:wait\" within=@thread\n", cache, wait_end);
+
+/* KYMO_CACHE_RENDER_SCOPE(...); records `cache:render` from here to the end of the block. Its arguments are those of kymo_cache_render_begin(). */
+KYMO_SCOPE_END(kymo_cache_render);
+#define KYMO_CACHE_RENDER_SCOPE(...) KYMO_SCOPE_OF(kymo_cache_render, __COUNTER__, __VA_ARGS__)
+
+/* KYMO_CACHE_WAIT_SCOPE(...); records `cache:wait` from here to the end of the block. Its arguments are those of kymo_cache_wait_begin(). */
+KYMO_SCOPE_END(kymo_cache_wait);
+#define KYMO_CACHE_WAIT_SCOPE(...) KYMO_SCOPE_OF(kymo_cache_wait, __COUNTER__, __VA_ARGS__)
+
 #pragma GCC diagnostic pop
 
 #endif

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{comment, lines, notice, quoted};
-use crate::model::{Schema, SchemaEnumeration, SchemaField, SchemaType};
+use crate::model::{Schema, SchemaDuration, SchemaEnumeration, SchemaField, SchemaSubsystem, SchemaType};
 
 /// Definitions of events may be longer than texts of old compilers.
 const LONG_BEGIN: &str = "\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n";
@@ -29,6 +29,9 @@ pub fn header(schema: &Schema) -> Result<String, String> {
         let _ = write!(out, "\n{}", c_comment(&titled(&subsystem.name, &subsystem.text)));
         for event in 0..subsystem.events.len() {
             let _ = write!(out, "\n{}", of_event(schema, (place, event)));
+        }
+        for duration in &subsystem.durations {
+            let _ = write!(out, "\n{}", of_duration(subsystem, duration));
         }
     }
     let _ = write!(out, "{LONG_END}\n#endif\n");
@@ -109,6 +112,27 @@ fn of_event(schema: &Schema, places: (usize, usize)) -> String {
     arguments.extend(event.fields.iter().map(|field| argument(schema, field)));
     let _ = writeln!(out, "KYMO_EVENT_LINES({});", arguments.join(", "));
     out
+}
+
+/// A macro that records a duration to the end of a block.
+fn of_duration(subsystem: &SchemaSubsystem, duration: &SchemaDuration) -> String {
+    let function = format!("kymo_{}_{}", subsystem.name, duration.name);
+    let about = format!(
+        "{}(...); records `{}:{}` from here to the end of the block. Its arguments are those of {function}_begin().",
+        scope_name(subsystem, duration),
+        subsystem.name,
+        duration.name
+    );
+    let scope = scope_name(subsystem, duration);
+    format!(
+        "{}KYMO_SCOPE_END({function});\n#define {scope}(...) KYMO_SCOPE_OF({function}, __COUNTER__, __VA_ARGS__)\n",
+        c_comment(&about)
+    )
+}
+
+/// The name of a duration's macro.
+pub(crate) fn scope_name(subsystem: &SchemaSubsystem, duration: &SchemaDuration) -> String {
+    format!("KYMO_{}_{}_SCOPE", subsystem.name, duration.name).to_uppercase()
 }
 
 /// A line of the definition as a literal.

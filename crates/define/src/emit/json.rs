@@ -38,6 +38,7 @@ fn of_subsystem(schema: &Schema, subsystem: &SchemaSubsystem) -> Value {
         "id": subsystem.id,
         "text": subsystem.text,
         "events": subsystem.events.iter().map(|event| of_event(schema, event)).collect::<Vec<_>>(),
+        "durations": subsystem.durations.iter().map(|duration| &duration.name).collect::<Vec<_>>(),
         "meanings": subsystem.meanings.iter().map(|meaning| of_meaning(schema, meaning)).collect::<Vec<_>>(),
     })
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{comment, lines, notice};
-use crate::model::{Schema, SchemaEnumeration, SchemaField, SchemaType};
+use crate::model::{Schema, SchemaDuration, SchemaEnumeration, SchemaEvent, SchemaField, SchemaSubsystem, SchemaType};
 
 /// The module's text, for `include!` or as a file of a crate.
 ///
@@ -55,7 +55,31 @@ fn of_subsystem(schema: &Schema, place: usize) -> String {
     for event in 0..subsystem.events.len() {
         out += &of_event(schema, (place, event));
     }
-    out + "    }\n}\n"
+    out += "    }\n";
+    for duration in &subsystem.durations {
+        out += &of_duration(schema, subsystem, duration);
+    }
+    out + "}\n"
+}
+
+/// A function that begins a duration, and its guard, which ends it.
+fn of_duration(schema: &Schema, subsystem: &SchemaSubsystem, duration: &SchemaDuration) -> String {
+    let begin = &subsystem.events[duration.begin];
+    let otherwise = format!("`{}:{}`", subsystem.name, duration.name);
+    let about = documentation(&begin.text, &otherwise, "        ");
+    let (name, guard, fields) =
+        (raw(&duration.name.to_lowercase()), type_name(&duration.name), arguments(schema, begin));
+    let function = |event: &SchemaEvent| raw(&event.name.to_lowercase());
+    let (begins, ends) = (function(begin), function(&subsystem.events[duration.begin + 1]));
+    format!(
+        "    kymo_tracer::duration! {{\n{about}        pub fn {name}({fields}) -> {guard} = {begins}, {ends};\n    }}\n"
+    )
+}
+
+/// The arguments of an event's function.
+fn arguments(schema: &Schema, event: &SchemaEvent) -> String {
+    let fields = event.fields.iter().map(|field| format!("{}: {}", raw(&field.name), kind(schema, &field.kind)));
+    fields.collect::<Vec<_>>().join(", ")
 }
 
 fn of_event(schema: &Schema, places: (usize, usize)) -> String {
@@ -69,14 +93,12 @@ fn of_event(schema: &Schema, places: (usize, usize)) -> String {
         let text = if field.text.is_empty() { String::new() } else { format!(": {}", field.text.replace('\n', " ")) };
         let _ = writeln!(out, "{gap}        /// - `{}`{unit}{text}", field.name);
     }
-    let fields: Vec<String> =
-        event.fields.iter().map(|field| format!("{}: {}", raw(&field.name), kind(schema, &field.kind))).collect();
     let said = lines(schema, places);
     // The level has a word of its own.
     let said: String =
         said.iter().skip(1).map(|line| format!("{}\\n", line.replace('\\', "\\\\").replace('"', "\\\""))).collect();
     let name = raw(&event.name.to_lowercase());
-    let (fields, title, level) = (fields.join(", "), format!("{}:{}", subsystem.name, event.name), event.level);
+    let (fields, title, level) = (arguments(schema, event), format!("{}:{}", subsystem.name, event.name), event.level);
     let _ =
         writeln!(out, "        pub fn {name}({fields}) = \"{title}\", level {level},\n            lines \"{said}\";");
     out

@@ -6,6 +6,7 @@ use kymo_schema::definition::BYTES_MAX;
 
 use super::Resolver;
 use crate::emit;
+use crate::model::SchemaSubsystem;
 use crate::problem::SchemaPlace;
 
 /// Functions of kymo/kymo.h and the headers that it includes.
@@ -101,6 +102,20 @@ impl Resolver {
                 self.unlike(&mut functions, &format!("{function}_is_on"), &full, event.place, "C");
                 self.unlike(&mut functions, &function, &full, event.place, "C");
             }
+            self.check_durations(&subsystem);
+        }
+    }
+
+    /// Functions and guards of durations in Rust are beside the functions of events; macros in C end with `_SCOPE`.
+    fn check_durations(&mut self, subsystem: &SchemaSubsystem) {
+        let (mut functions, mut types) = (HashMap::new(), HashMap::new());
+        for event in &subsystem.events {
+            functions.insert(event.name.to_lowercase(), format!("{}:{}", subsystem.name, event.name));
+        }
+        for duration in &subsystem.durations {
+            let (full, place) = (format!("duration {}:{}", subsystem.name, duration.name), duration.place);
+            self.unlike(&mut functions, &duration.name.to_lowercase(), &full, place, "Rust");
+            self.unlike(&mut types, &emit::rust::type_name(&duration.name), &full, place, "Rust");
         }
     }
 

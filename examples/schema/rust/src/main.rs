@@ -21,6 +21,9 @@ fn main() {
         stove::busy(cook);
         stove::begin(order, dish, kymo_tracer::Hex(0xCAFE), [1, 2, 3, 4]);
         stove::done(order, 250.5, order == 13, &[7, 8]);
+        if order % 10 == 9 {
+            let _clean = stove::clean(cook);
+        }
         stove::idle(cook);
     }
 }
