@@ -1,8 +1,8 @@
 //! The layout of the shared memory.
 //!
 //! ```text
-//! header │ control bytes │ lanes │ descriptors │ freed │ slots │ filters  │ registry    │ pool of sub-buffers
-//! 4 KiB    one an event    64 B    128 B each    1 B     32 B    bytecode   definitions   (grows)
+//! header │ control bytes │ lanes │ descriptors │ freed │ slots │ filters  │ registry    │ pool of sub-buffers │ triggers
+//! 4 KiB    one an event    64 B    128 B each    1 B     32 B    bytecode   definitions   (grows)                 states, images
 //! ```
 //!
 //! All numbers are little-endian 8-byte words at multiples of 8, so that a reader that copies them
@@ -75,6 +75,8 @@ pub(crate) mod header {
     pub(crate) const BEGAN: u64 = 328;
     pub(crate) const BEGAN_WITH: u64 = 336;
     pub(crate) const BEGAN_WITH_ROOTS: u64 = 344;
+    /// Offset of the triggers' region; 0: the program is older than triggers.
+    pub(crate) const TRIGGERS: u64 = 352;
     /// Written by the recorder: the epoch, which changes when sub-buffers were freed; the behavior
     /// of a lane without room; the maximum number of sub-buffers of a lane; the contexts that
     /// events carry; the maximum number of sub-buffers of all lanes.
@@ -131,6 +133,49 @@ pub(crate) mod descriptor {
     pub(crate) const NAME: u64 = 48;
     /// Contexts that its events carry.
     pub(crate) const CONTEXTS: u64 = 64;
+}
+
+/// Places within the region of triggers.
+pub(crate) mod triggers {
+    /// Written by the recorder: `number << 8 | bits`, groups of sessions that record. There are two
+    /// words, and the low byte of the number says which of them counts: the other one may be half
+    /// written.
+    pub(crate) const BASES: [u64; 2] = [0, 48];
+    pub(crate) const BASE: u64 = 56;
+    /// `changes << 32 | number of the base << 8 | bits`: the groups after the program's last change.
+    pub(crate) const GROUPS: u64 = 8;
+    /// Number of firings that have begun, and of those that are over.
+    pub(crate) const BEGUN: u64 = 16;
+    pub(crate) const DONE: u64 = 24;
+    /// Number of those that had an effect.
+    pub(crate) const FIRED: u64 = 40;
+    /// Written by the recorder: number of events that the images cover.
+    pub(crate) const IMAGE_EVENTS: u64 = 32;
+    /// States of triggers.
+    pub(crate) const STATES: u64 = 64;
+    pub(crate) const STATE_BYTES: u64 = 64;
+    /// Firings: a ring.
+    pub(crate) const FIRINGS: u64 = 4096;
+    pub(crate) const FIRING_BYTES: u64 = 32;
+    pub(crate) const FIRINGS_MAX: u64 = 256;
+    /// Images of the control bytes: of the sessions that no trigger controls, then of each group.
+    pub(crate) const IMAGES: u64 = FIRINGS + FIRING_BYTES * FIRINGS_MAX;
+}
+
+/// Words of a trigger's state.
+pub(crate) mod trigger {
+    /// Written by the recorder: `epoch << 8 | flags`.
+    pub(crate) const ARMED: u64 = 0;
+    /// Epoch in which it last fired.
+    pub(crate) const FIRED: u64 = 8;
+    /// Ticks of its last firing.
+    pub(crate) const LAST: u64 = 16;
+    /// Written by the recorder: least number of ticks between two firings.
+    pub(crate) const INTERVAL: u64 = 24;
+    /// Firings that came too early.
+    pub(crate) const SUPPRESSED: u64 = 32;
+    /// Written by the recorder: `groups << 8 | action`.
+    pub(crate) const ACTION: u64 = 40;
 }
 
 /// Words of a filter's slot.
@@ -234,12 +279,15 @@ impl MemoryLayout {
         }
         let [events, lanes, sub_buffers, sub_buffer_bytes, registry_bytes, filter_bytes] = found;
         let layout = Self { events, lanes, sub_buffers, sub_buffer_bytes, registry_bytes, filter_bytes };
+        // Programs that are older than triggers have no region for them.
+        let has_triggers = view.word(header::TRIGGERS)? != 0;
+        let needed = if has_triggers { layout.bytes() } else { layout.triggers() };
         let pool = u64::from(sub_buffers) * u64::from(sub_buffer_bytes);
         if pool > POOL_BYTES_MAX {
             return Ok(Err(LayoutRefusal::Size { what: "bytes of sub-buffers", found: pool, most: POOL_BYTES_MAX }));
         }
-        if layout.bytes() > bytes {
-            return Ok(Err(LayoutRefusal::Size { what: "bytes of all", found: layout.bytes(), most: bytes }));
+        if needed > bytes {
+            return Ok(Err(LayoutRefusal::Size { what: "bytes of all", found: needed, most: bytes }));
         }
         Ok(Ok(layout))
     }
@@ -247,7 +295,7 @@ impl MemoryLayout {
     /// Size of the whole memory in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.sub_buffer(self.sub_buffers)
+        self.image(GROUPS_MAX + 1)
     }
 
     /// Bytes that a child process still sees after a fork: the header and the control bytes of its
@@ -290,6 +338,17 @@ impl MemoryLayout {
         self.filters() + page(self.filter_bytes.into())
     }
 
+    /// Offset of the triggers' region.
+    pub(crate) fn triggers(&self) -> u64 {
+        page(self.sub_buffer(self.sub_buffers))
+    }
+
+    /// Offset of an image of the control bytes: 0 is that of sessions without triggers, then come
+    /// those of the groups.
+    pub(crate) fn image(&self, number: u32) -> u64 {
+        self.triggers() + triggers::IMAGES + u64::from(number) * page(self.events.into())
+    }
+
     /// Offset of a sub-buffer.
     #[must_use]
     pub fn sub_buffer(&self, number: u32) -> u64 {
@@ -297,6 +356,11 @@ impl MemoryLayout {
         pool + u64::from(self.sub_buffer_bytes) * u64::from(number)
     }
 }
+
+/// Number of groups of sessions that triggers control, and of triggers.
+pub const GROUPS_MAX: u32 = 7;
+/// See [`GROUPS_MAX`].
+pub const TRIGGERS_MAX: u32 = 32;
 
 fn page(bytes: u64) -> u64 {
     bytes.next_multiple_of(PAGE)

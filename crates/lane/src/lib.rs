@@ -101,6 +101,7 @@ pub mod contexts;
 
 mod bell;
 mod identity;
+pub mod judgement;
 mod layout;
 mod mapped;
 mod memory;
@@ -109,14 +110,17 @@ mod recorder;
 mod registry;
 mod sides;
 mod slots;
+mod triggers;
 
 pub use bell::{BellIdentity, Rings};
 pub use identity::{Arena, ClockSource, Identity, NoArena};
-pub use layout::{ABI, CONTEXTS_AT, LayoutRefusal, MAGIC, MemoryLayout, READY_AT};
+pub use judgement::{VERDICT_BYTES, VERDICT_ID};
+pub use layout::{ABI, CONTEXTS_AT, GROUPS_MAX, LayoutRefusal, MAGIC, MemoryLayout, READY_AT, TRIGGERS_MAX};
 pub use mapped::Mapped;
 pub use memory::{MemoryView, ProgramMemory};
 pub use program::{Lane, Reservation};
 pub use recorder::{Holder, Losses, OverflowMode, RecordingSettings, SubBufferSnapshot};
 pub use registry::DefinitionPlace;
 pub use sides::{ProgramSide, RecorderSide, WriterThread};
-pub use slots::{FIRST_SLOT, FilterCode, FilterEngine};
+pub use slots::{FIRST_SLOT, FilterCode, FilterCodeKind, FilterEngine};
+pub use triggers::{Firing, OTHER_GROUPS, RecordingGroups, TriggerAction, TriggerState, merged};

@@ -96,7 +96,9 @@ impl<'m, M: ProgramMemory> ProgramSide<'m, M> {
     /// marks and the slots have memory; the other regions get memory when they need it.
     pub fn begin(memory: &'m M, layout: MemoryLayout, identity: &Identity<'_>) -> Option<Self> {
         let frees_and_slots = layout.filters() - layout.freed(0);
-        if !memory.reserve(0, 2 * PAGE) || !memory.reserve(layout.freed(0), frees_and_slots) {
+        // Of triggers, the words that judgements read.
+        let has_room = memory.reserve(layout.triggers(), PAGE);
+        if !has_room || !memory.reserve(0, 2 * PAGE) || !memory.reserve(layout.freed(0), frees_and_slots) {
             return None;
         }
         let sizes = [
@@ -109,6 +111,7 @@ impl<'m, M: ProgramMemory> ProgramSide<'m, M> {
             (header::FILTER_BYTES, layout.filter_bytes.into()),
             (header::LIMIT, layout.sub_buffers.into()),
             (header::POOL, POOL.into()),
+            (header::TRIGGERS, layout.triggers()),
         ];
         sizes.into_iter().for_each(|(at, value)| memory.store(at, value, Relaxed));
         identity.tell(memory);

@@ -11,6 +11,7 @@
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
 use crate::bell::Rings;
+use crate::judgement::VERDICT_ID;
 use crate::layout::{MemoryLayout, PAGE, header};
 use crate::memory::{MemoryView, ProgramMemory};
 use crate::sides::{ProgramSide, RecorderSide};
@@ -86,11 +87,13 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
             return None;
         }
         let id = id();
-        if id >= events.into() {
+        // An ID may be that of verdicts.
+        let is_full = id >= events.into() || kind != IS_CONTEXT && id == VERDICT_ID.into();
+        if is_full {
             self.memory.store(header::IS_FULL, 1, Relaxed);
         }
         // The first page of control bytes always has memory.
-        if id >= events.into() || id >= PAGE && !self.memory.reserve(self.layout.control(id as u16), 1) {
+        if is_full || id >= PAGE && !self.memory.reserve(self.layout.control(id as u16), 1) {
             return None;
         }
         // A reserved but unwritten entry would hide all later entries from the recorder. So the

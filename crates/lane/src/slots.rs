@@ -15,6 +15,8 @@ use crate::sides::{ProgramSide, RecorderSide};
 
 const IS_SAID: u64 = 1 << 63;
 const IS_NATIVE: u64 = 1 << 62;
+const IS_JUDGED: u64 = 1 << 61;
+const BYTES_MAX: u32 = (1 << 29) - 1;
 
 /// Number of the first slot. Smaller control bytes mean off (0) and on (1).
 pub const FIRST_SLOT: u8 = 2;
@@ -22,12 +24,33 @@ pub const FIRST_SLOT: u8 = 2;
 /// Location of a filter's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterCode {
-    /// `true`: machine code in the arena; `false`: bytecode.
-    pub is_native: bool,
+    /// Its kind.
+    pub kind: FilterCodeKind,
     /// Offset from the beginning of the arena, or of [`MemoryLayout::filters`](crate::MemoryLayout::filters).
     pub offset: u32,
     /// Size in bytes.
     pub bytes: u32,
+}
+
+fn code_of(said: u64) -> FilterCode {
+    let kind = match (said & IS_NATIVE != 0, said & IS_JUDGED != 0) {
+        (true, _) => FilterCodeKind::Native,
+        (false, false) => FilterCodeKind::Bytecode,
+        (false, true) => FilterCodeKind::Judgement,
+    };
+    FilterCode { kind, offset: said as u32, bytes: (said >> 32) as u32 & BYTES_MAX }
+}
+
+/// Kind of a filter's code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FilterCodeKind {
+    /// Machine code in the arena.
+    Native,
+    /// Bytecode behind the slots.
+    Bytecode,
+    /// Not one filter, but a [`judgement`](crate::judgement) behind the slots: filters of groups of
+    /// sessions, and triggers.
+    Judgement,
 }
 
 /// How a program runs a filter.
@@ -49,12 +72,8 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     #[must_use]
     pub fn code(&self, slot: u8, arena_bytes: u32) -> Option<FilterCode> {
         let said = self.memory.load(self.layout.slot(slot) + slot::SAID, Acquire);
-        let code = FilterCode {
-            is_native: said & IS_NATIVE != 0,
-            offset: said as u32,
-            bytes: (said >> 32) as u32 & 0x3fff_ffff,
-        };
-        let room = if code.is_native { arena_bytes } else { self.layout.filter_bytes };
+        let code = code_of(said);
+        let room = if code.kind == FilterCodeKind::Native { arena_bytes } else { self.layout.filter_bytes };
         let fits = u64::from(code.offset) + u64::from(code.bytes) <= room.into() && code.bytes > 0;
         (said & IS_SAID != 0 && slot >= FIRST_SLOT && fits).then_some(code)
     }
@@ -72,8 +91,12 @@ impl<V: MemoryView> RecorderSide<V> {
     ///
     /// The memory is gone.
     pub fn say_code(&self, slot: u8, code: FilterCode) -> Result<(), V::Fault> {
-        let native = if code.is_native { IS_NATIVE } else { 0 };
-        let said = IS_SAID | native | u64::from(code.bytes & 0x3fff_ffff) << 32 | u64::from(code.offset);
+        let kind = match code.kind {
+            FilterCodeKind::Native => IS_NATIVE,
+            FilterCodeKind::Bytecode => 0,
+            FilterCodeKind::Judgement => IS_JUDGED,
+        };
+        let said = IS_SAID | kind | u64::from(code.bytes & BYTES_MAX) << 32 | u64::from(code.offset);
         // The last byte publishes the word: it holds the flag that the other bytes are valid.
         let at = self.layout.slot(slot) + slot::SAID;
         let bytes = said.to_le_bytes();
@@ -88,11 +111,7 @@ impl<V: MemoryView> RecorderSide<V> {
     /// The memory is gone.
     pub fn said_code(&self, slot: u8) -> Result<Option<FilterCode>, V::Fault> {
         let said = self.view.word(self.layout.slot(slot) + slot::SAID)?;
-        let code = FilterCode {
-            is_native: said & IS_NATIVE != 0,
-            offset: said as u32,
-            bytes: (said >> 32) as u32 & 0x3fff_ffff,
-        };
+        let code = code_of(said);
         Ok((said & IS_SAID != 0).then_some(code))
     }
 

@@ -28,7 +28,7 @@ use std::io;
 use std::sync::Arc;
 
 use kymo_filter::Verdict;
-use kymo_lane::{Arena, FIRST_SLOT, FilterCode, FilterEngine, MemoryView, NoArena, RecorderSide};
+use kymo_lane::{Arena, FIRST_SLOT, FilterCode, FilterCodeKind, FilterEngine, MemoryView, NoArena, RecorderSide};
 use kymo_schema::definition::EventClass;
 
 use crate::program::Program;
@@ -123,7 +123,7 @@ impl Placer {
         let mut bytecode_next = 0_u32;
         for slot in (FIRST_SLOT..=u8::MAX).rev() {
             match lane.said_code(slot)? {
-                Some(FilterCode { is_native: true, offset, bytes }) => {
+                Some(FilterCode { kind: FilterCodeKind::Native, offset, bytes }) => {
                     code.iter_mut().for_each(|code| code.was_used(offset, bytes));
                 }
                 Some(FilterCode { offset, bytes, .. }) => {
@@ -196,7 +196,11 @@ impl Placer {
                     }
                     bytes.resize(begin, arena::TRAP);
                     bytes.extend_from_slice(native);
-                    new.said = Some(FilterCode { is_native: true, offset: begin as u32, bytes: native.len() as u32 });
+                    new.said = Some(FilterCode {
+                        kind: FilterCodeKind::Native,
+                        offset: begin as u32,
+                        bytes: native.len() as u32,
+                    });
                 }
                 Err(refusal) => new.whys.push(refusal.into()),
             }
@@ -234,7 +238,7 @@ impl Placer {
             }
             lane.put_bytecode(offset, bytes)?;
             self.bytecode_next += bytes.len() as u32;
-            new.said = Some(FilterCode { is_native: false, offset, bytes: bytes.len() as u32 });
+            new.said = Some(FilterCode { kind: FilterCodeKind::Bytecode, offset, bytes: bytes.len() as u32 });
         }
         Ok(())
     }

@@ -57,6 +57,11 @@ impl Event {
         }
     }
 
+    /// An event that has an ID and is in no registry.
+    pub(crate) const fn unnamed(id: u16) -> Self {
+        Self { number: AtomicU32::new(id as u32 + 1), ..Self::new(&[]) }
+    }
+
     /// Unregisters the event before its memory goes away. No thread may record it any more; its ID
     /// is never reused.
     pub fn unregister(&self) {

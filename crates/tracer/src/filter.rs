@@ -4,7 +4,8 @@
 //! ```text
 //! control byte 2..255 ──> table of functions ─┬─ first: what does the slot say? ──> machine code, or validated bytecode
 //!                                             ├─ machine code
-//!                                             └─ interpret
+//!                                             ├─ interpret
+//!                                             └─ judge: several of them (`judge`)
 //! ```
 //!
 //! If a filter cannot run, its events are recorded, and the recorder filters them. The same holds
@@ -16,23 +17,15 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use kymo_bytecode::{BytecodeProgram, Texts, validate};
-use kymo_lane::{FIRST_SLOT, FilterCode, FilterEngine, Mapped, ProgramSide};
+use kymo_bytecode::{BytecodeProgram, validate};
+use kymo_lane::{FIRST_SLOT, FilterCode, FilterCodeKind, FilterEngine, Mapped, ProgramSide};
 
+use crate::code::{Filter, SLOT_BITS, code_bytes, copied, native, run};
 use crate::event::Event;
+use crate::judge;
 use crate::pages::{self, Errno};
 use crate::place::may_be_looked_into;
 use crate::process::ProcessState;
-
-/// Decides whether to keep an event with these arguments: 0 means no. The second parameter holds
-/// the slot, and above it the size of the arguments in bytes.
-type Filter = unsafe extern "C" fn(arguments: *const u8, slot_and_size: u64) -> u64;
-
-/// Bits of the slot in the second parameter of a filter.
-const SLOT_BITS: u32 = 8;
-
-/// Maximum bytes of a text that filters look at.
-const TEXT_BYTES_MAX: u64 = 1 << 16;
 
 /// Filter of each slot; the C headers call it. Entries change once, from `first`.
 #[unsafe(no_mangle)]
@@ -85,14 +78,13 @@ unsafe extern "C" fn first(arguments: *const u8, slot_and_size: u64) -> u64 {
     let program = process.program();
     let arena = process.arena();
     let Some(code) = program.code(slot, arena.map_or(0, |arena| arena.bytes)) else { return 1 };
-    let (filter, runs) = match arena {
+    let (filter, runs) = match () {
         _ if !may_be_looked_into() => (keep as Filter, FilterEngine::Not),
-        Some(arena) if code.is_native => {
-            // Safety: the recorder states that this function exists, and is trusted: it could do
-            // anything to this process.
-            let code =
-                unsafe { core::mem::transmute::<usize, Filter>((arena.address + u64::from(code.offset)) as usize) };
-            (code, FilterEngine::Native)
+        _ if code.kind == FilterCodeKind::Native => {
+            native(process, code).map_or((keep as Filter, FilterEngine::Not), |filter| (filter, FilterEngine::Native))
+        }
+        _ if code.kind == FilterCodeKind::Judgement && judge::read(process, slot, code, slot_and_size >> SLOT_BITS) => {
+            (judge::judge as Filter, FilterEngine::Interpreted)
         }
         _ if has_bytecode(process, slot, code, slot_and_size >> SLOT_BITS) => {
             (interpret as Filter, FilterEngine::Interpreted)
@@ -113,19 +105,11 @@ unsafe extern "C" fn keep(_: *const u8, _: u64) -> u64 {
 /// Copies bytecode, then validates the copy, because other processes may change the original at any
 /// time. It must need no more than `size` bytes of arguments.
 fn has_bytecode(process: &ProcessState, slot: u8, code: FilterCode, size: u64) -> bool {
-    let (begin, all) = process.filters();
-    if code.is_native || u64::from(code.offset) + u64::from(code.bytes) > all.into() {
+    let Some(bytes) = code_bytes(process, code).filter(|_| code.kind == FilterCodeKind::Bytecode) else {
         return false;
-    }
-    let head = size_of::<Interpreted>();
-    let Some(page) = pages::plain(head + code.bytes as usize) else { return false };
-    // Safety: the pages have room for both, and the source is mapped; its content need not be
-    // valid.
-    let copied: &'static [u8] = unsafe {
-        let to = page.as_ptr().add(head);
-        to.copy_from_nonoverlapping(begin.add(code.offset as usize), code.bytes as usize);
-        core::slice::from_raw_parts(to, code.bytes as usize)
     };
+    let head = size_of::<Interpreted>();
+    let Some((page, copied)) = copied(bytes, head) else { return false };
     let Some(program) = validate(copied).ok().filter(|program| u64::from(program.size()) <= size) else {
         pages::unmap(page, head + code.bytes as usize);
         return false;
@@ -153,21 +137,7 @@ unsafe extern "C" fn interpret(arguments: *const u8, slot_and_size: u64) -> u64 
         return 1;
     }
     // Safety: the callsite guarantees that its arguments have at least this size.
-    let arguments = unsafe { core::slice::from_raw_parts(arguments, size as usize) };
-    interpreted.program.run(arguments, &Addresses).map_or(1, u64::from)
-}
-
-/// Texts at the addresses in the arguments.
-struct Addresses;
-
-impl Texts for Addresses {
-    fn text(&self, address: u64, length: u64) -> &[u8] {
-        if address == 0 {
-            return &[];
-        }
-        // Safety: the callsite guarantees that the text has this length.
-        unsafe { core::slice::from_raw_parts(address as *const u8, length.min(TEXT_BYTES_MAX) as usize) }
-    }
+    u64::from(unsafe { run(&interpreted.program, arguments) })
 }
 
 /// Publishes the parent's filters in a child process, so that the recorder sees that their slots
@@ -187,7 +157,7 @@ pub(crate) fn known(slot: u8) -> FilterEngine {
     let is = |filter: Filter| core::ptr::eq(now, filter as *const ());
     match () {
         () if is(first) => FilterEngine::NotYet,
-        () if is(interpret) => FilterEngine::Interpreted,
+        () if is(interpret) || is(judge::judge) => FilterEngine::Interpreted,
         () if is(keep) => FilterEngine::Not,
         () => FilterEngine::Native,
     }

@@ -36,12 +36,14 @@ cfg_if! {
         mod begin;
         mod bell;
         mod clock;
+        mod code;
         mod context;
         mod enter;
         mod event;
         mod filter;
         mod for_c;
         mod interrupted;
+        mod judge;
         mod lease;
         mod leftovers;
         mod pages;

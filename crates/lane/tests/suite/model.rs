@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::convert::Infallible;
 
 use kymo_lane::{
-    MemoryLayout, MemoryView, ProgramMemory, ProgramSide, RecorderSide, Rings, SubBufferSnapshot, WriterThread,
+    Firing, MemoryLayout, MemoryView, OTHER_GROUPS, ProgramMemory, ProgramSide, RecorderSide, RecordingGroups, Rings,
+    SubBufferSnapshot, TriggerAction, TriggerState, WriterThread,
 };
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
@@ -39,6 +40,7 @@ const HEADER: [u64; 9] = [272, 280, 288, 512, 520, 528, 536, 544, ASLEEP];
 const ASLEEP: u64 = 552;
 const MODE: u64 = 520;
 const READY: u64 = 272;
+const CONTROL: u64 = 4096;
 const DESCRIPTORS: u64 = 4096 * 3;
 const FREED: u64 = 4096 * 4;
 
@@ -58,7 +60,23 @@ impl Cells {
         let buffers = u64::from(layout.sub_buffers);
         places.extend((0..buffers).flat_map(|number| (0..9).map(move |word| descriptors + 128 * number + 8 * word)));
         places.extend((0..buffers).map(|number| freed + number));
-        places.extend((layout.sub_buffer(0)..layout.bytes()).step_by(8));
+        places.extend((layout.sub_buffer(0)..layout.sub_buffer(layout.sub_buffers)).step_by(8));
+        Self::at(places, layout, overwrites, sleep)
+    }
+
+    /// Memory of an event with its control byte, two triggers, and their firings.
+    fn with_triggers(layout: &MemoryLayout) -> Self {
+        let region = layout.sub_buffer(layout.sub_buffers).next_multiple_of(4096);
+        let words = [0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 128, 136, 144, 152, 160, 168];
+        let firings = (4096..4096 + 64).step_by(8);
+        let images = (0..3).map(|number| 4096 + 32 * 256 + 4096 * number);
+        let its = words.into_iter().chain(firings).chain(images).map(|place| region + place);
+        let places = HEADER.into_iter().chain([CONTROL]).chain(its).collect();
+        Self::at(places, layout, false, Some(Sleep { is_fenced: true }))
+    }
+
+    fn at(places: Vec<u64>, layout: &MemoryLayout, overwrites: bool, sleep: Option<Sleep>) -> Self {
+        let buffers = u64::from(layout.sub_buffers);
         let cells = places.iter().map(|_| AtomicU64::new(0)).collect();
         let this = Self {
             places: places.into_iter().enumerate().map(|(cell, at)| (at, cell)).collect(),
@@ -110,7 +128,9 @@ impl ProgramMemory for Cells {
 
     fn put(&self, at: u64, bytes: &[u8]) {
         for (place, word) in (at..).step_by(8).zip(bytes.chunks(8)) {
-            self.cell(place).store(word_of(word), Ordering::Relaxed);
+            let mut whole = [0; 8];
+            whole[..word.len()].copy_from_slice(word);
+            self.cell(place).store(word_of(&whole), Ordering::Relaxed);
         }
     }
 
@@ -174,7 +194,15 @@ impl MemoryView for Eyes {
     }
 
     fn set_byte(&self, at: u64, value: u8) -> Result<(), Infallible> {
-        self.0.cell(at).store(value.into(), Ordering::Release);
+        let region = layout(1, 8).sub_buffer(1).next_multiple_of(4096);
+        if at < region {
+            self.0.cell(at).store(value.into(), Ordering::Release);
+            return Ok(());
+        }
+        // A byte of a word that only the recorder writes.
+        let (word, shift) = (self.0.cell(at & !7), 8 * (at & 7));
+        let others = word.load(Ordering::Relaxed) & !(0xff << shift);
+        word.store(others | u64::from(value) << shift, Ordering::Release);
         Ok(())
     }
 
@@ -429,4 +457,103 @@ fn no_turn_is_slept_through() {
 #[should_panic(expected = "a turn is slept through")]
 fn without_fences_a_turn_would_be() {
     model(3, 1, || sleep_while_a_thread_turns(Sleep { is_fenced: false }));
+}
+
+/// An event that group 0 wants with the control byte 1, group 1 with 5, and all others not. Trigger 0 starts group 0, trigger 1 stops
+/// group 1, which records.
+fn with_triggers() -> (Arc<Cells>, MemoryLayout, RecorderSide<Eyes>) {
+    let layout = layout(1, 8);
+    let cells = Arc::new(Cells::with_triggers(&layout));
+    let recorder = RecorderSide::new(Eyes::on(Arc::clone(&cells)), layout);
+    for (number, control) in [(0, 0), (1, 1), (2, 5)] {
+        told(recorder.set_image(number, &[control]));
+    }
+    told(recorder.cover(1));
+    for (number, action) in [(0, TriggerAction::Start), (1, TriggerAction::Stop)] {
+        let state = TriggerState { epoch: 1, is_armed: true, repeats: false, interval: 0, action, groups: 1 << number };
+        told(recorder.set_trigger(number, &state));
+    }
+    told(recorder.set_base(RecordingGroups { bits: OTHER_GROUPS | 2, base: 1 }));
+    told(recorder.switch(0, 5));
+    (cells, layout, recorder)
+}
+
+fn fires(cells: &Arc<Cells>, layout: MemoryLayout, trigger: u8, ticks: u64) -> loom::thread::JoinHandle<Option<u8>> {
+    let cells = Arc::clone(cells);
+    loom::thread::spawn(move || ProgramSide::of(&*cells, layout).fire(trigger, 0, 7, || ticks))
+}
+
+fn firings(recorder: &RecorderSide<Eyes>) -> Vec<Firing> {
+    let mut all = Vec::new();
+    assert_eq!(told(recorder.firings(0, |firing| all.push(firing))).1, 0, "each of them is known");
+    all
+}
+
+#[test]
+fn triggers_of_two_groups_fire_at_a_time() {
+    model(4, 1000, || {
+        let (cells, layout, recorder) = with_triggers();
+        let threads = [fires(&cells, layout, 0, 10), fires(&cells, layout, 1, 20)];
+        let changed = threads.map(|thread| thread.join().expect("it does not panic"));
+        assert_eq!(changed, [Some(1), Some(2)]);
+        assert_eq!(told(recorder.groups()), RecordingGroups { bits: OTHER_GROUPS | 1, base: 1 });
+        assert_eq!(told(recorder.view().word(CONTROL)), 1, "the control byte is that of group 0");
+        let mut fired: Vec<_> = firings(&recorder).iter().map(|firing| (firing.trigger, firing.ticks)).collect();
+        fired.sort_unstable();
+        assert_eq!(fired, [(0, 10), (1, 20)]);
+    });
+}
+
+#[test]
+fn of_two_threads_one_fires() {
+    model(3, 50, || {
+        let (cells, layout, recorder) = with_triggers();
+        let threads = [fires(&cells, layout, 1, 10), fires(&cells, layout, 1, 20)];
+        let changed = threads.map(|thread| thread.join().expect("it does not panic"));
+        assert!(matches!(changed, [Some(2), None] | [None, Some(2)]), "{changed:?}");
+        assert_eq!((firings(&recorder).len(), told(recorder.view().word(CONTROL))), (1, 0));
+    });
+}
+
+/// The recorder starts group 0 while a trigger fires: a firing that it does not know of yet has had no effect on its base,
+/// or says that it has.
+#[test]
+fn a_base_of_the_recorder_loses_no_firing() {
+    model(5, 50, || {
+        let (cells, layout, recorder) = with_triggers();
+        let thread = fires(&cells, layout, 1, 10);
+        told(recorder.set_base(RecordingGroups { bits: OTHER_GROUPS | 3, base: 2 }));
+        let changed = thread.join().expect("it does not panic");
+        assert_eq!(changed, Some(2));
+        let [firing] = firings(&recorder)[..] else { panic!("it has fired once") };
+        let bits = if firing.base == 2 { OTHER_GROUPS | 1 } else { OTHER_GROUPS | 3 };
+        assert_eq!(told(recorder.groups()), RecordingGroups { bits, base: 2 });
+    });
+}
+
+/// A recorder that has seen an event, and that firings that had begun are over, knows each firing that is earlier than the event.
+#[test]
+fn firings_are_known_before_later_events() {
+    model(2, 100, || {
+        let (cells, layout, recorder) = with_triggers();
+        let clock = Arc::new(AtomicU64::new(1));
+        let event = Arc::new(AtomicU64::new(0));
+        let trigger = {
+            let (cells, clock) = (Arc::clone(&cells), Arc::clone(&clock));
+            loom::thread::spawn(move || {
+                ProgramSide::of(&*cells, layout).fire(1, 0, 7, || clock.fetch_add(1, Ordering::AcqRel))
+            })
+        };
+        let writer = {
+            let (event, clock) = (Arc::clone(&event), Arc::clone(&clock));
+            loom::thread::spawn(move || event.store(clock.fetch_add(1, Ordering::AcqRel), Ordering::Release))
+        };
+        let seen = event.load(Ordering::Acquire);
+        let begun = told(recorder.begun());
+        let (is_over, known) = (told(recorder.is_over(begun)), firings(&recorder));
+        writer.join().expect("it does not panic");
+        trigger.join().expect("it does not panic");
+        let [firing] = firings(&recorder)[..] else { panic!("it has fired once") };
+        assert!(!is_over || seen <= firing.ticks || known == [firing], "{seen} is later than {firing:?}");
+    });
 }

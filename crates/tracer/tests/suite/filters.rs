@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use kymo_bytecode::{Instruction, IntegerCondition, IntegerField, IntegerKind, RegisterSet, header};
-use kymo_lane::{FilterCode, FilterEngine};
+use kymo_lane::{FilterCode, FilterCodeKind, FilterEngine};
 use kymo_tracer::{Event, control_file};
 
 use crate::alone;
@@ -17,7 +17,7 @@ static EVENT: Event = Event::new(b"event test:filtered\nfield u64 value\n");
 const FILTERED: &str = "event test:filtered\n";
 
 /// Keeps events of one value.
-fn bytecode(value: i128) -> Vec<u8> {
+pub fn bytecode(value: i128) -> Vec<u8> {
     bytecode_of(8, value)
 }
 
@@ -67,14 +67,14 @@ fn put_filters(watch: &Watch) {
     let mut offset = 0;
     for (slot, bytes) in [(2, bytecode(1)), (3, bytecode(2)), (6, b"no bytecode at all".to_vec())] {
         recorder.put_bytecode(offset, &bytes).expect("it can be written");
-        let code = FilterCode { is_native: false, offset, bytes: bytes.len() as u32 };
+        let code = FilterCode { kind: FilterCodeKind::Bytecode, offset, bytes: bytes.len() as u32 };
         recorder.say_code(slot, code).expect("it can be written");
         offset += bytes.len() as u32;
     }
     for (slot, bytes) in [(4, native(3)), (5, native(4))] {
         let offset = 4096 * u32::from(slot);
         file.write_all_at(&bytes, offset.into()).expect("it can be written");
-        let code = FilterCode { is_native: true, offset, bytes: bytes.len() as u32 };
+        let code = FilterCode { kind: FilterCodeKind::Native, offset, bytes: bytes.len() as u32 };
         recorder.say_code(slot, code).expect("it can be written");
     }
 }
@@ -124,7 +124,7 @@ fn nothing_else_is_looked_at(watch: &mut Watch) {
     for (slot, bytes) in [(9, bytecode_of(16, 1)), (10, bytecode_of(16, 1)), (11, bytecode(1))] {
         let offset = 4096 * u32::from(slot);
         watch.recorder.put_bytecode(offset, &bytes).expect("it can be written");
-        let code = FilterCode { is_native: false, offset, bytes: bytes.len() as u32 };
+        let code = FilterCode { kind: FilterCodeKind::Bytecode, offset, bytes: bytes.len() as u32 };
         watch.recorder.say_code(slot, code).expect("it can be written");
     }
     let runs = |watch: &Watch, slot| watch.recorder.runs(slot).expect("it can be read");

@@ -14,3 +14,4 @@ mod recorder;
 mod signals;
 mod started;
 mod threads;
+mod triggers;

@@ -13,7 +13,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kymo_lane::{Arena, FilterCode, FilterEngine, OverflowMode, RecordingSettings};
+use kymo_lane::{Arena, FilterCode, FilterCodeKind, FilterEngine, OverflowMode, RecordingSettings};
 use kymo_recorder::filters::{
     ClassFilter, FallbackReason, FilterCompiler, FilterPlace, Placed, Placer, ProgramConstants,
 };
@@ -434,10 +434,10 @@ fn slots_may_say_anything() {
         let mut placer = Placer::new(&program, started.user).expect("it is there");
         place(&mut placer, &program, &mut compiler, "value == 1")
     };
-    let everywhere = FilterCode { is_native: true, offset: u32::MAX, bytes: (1 << 30) - 1 };
+    let everywhere = FilterCode { kind: FilterCodeKind::Native, offset: u32::MAX, bytes: (1 << 30) - 1 };
     let first = placed(everywhere);
     assert_eq!((first.place, first.why), (FilterPlace::Interpreter, vec![FallbackReason::ArenaFull]));
-    let everywhere = FilterCode { is_native: false, ..everywhere };
+    let everywhere = FilterCode { kind: FilterCodeKind::Bytecode, ..everywhere };
     assert_eq!(placed(everywhere).place, FilterPlace::Native);
     for slot in 2..=255 {
         program.lane().say_code(slot, everywhere).expect("it is there");

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use kymo_lane::{MemoryLayout, RecorderSide, WriterThread};
+use kymo_lane::{MemoryLayout, RecorderSide, VERDICT_BYTES, VERDICT_ID, WriterThread};
 
 pub use control::Control;
 
@@ -24,7 +24,7 @@ pub struct Found {
     pub value: u64,
 }
 
-/// Drains a process; all of its events have 8 bytes.
+/// Drains a process; all of its events have 8 bytes, and verdicts more.
 pub struct Watch {
     pub recorder: RecorderSide<Control>,
     layout: MemoryLayout,
@@ -89,8 +89,11 @@ impl Watch {
             let mut bytes = vec![0; (seen.bytes - *copied) as usize];
             assert!(self.recorder.copy(&seen, *copied, &mut bytes).expect("it can be read"));
             *copied = seen.bytes;
-            assert!(bytes.len().is_multiple_of(EVENT_BYTES), "{} bytes", bytes.len());
-            for event in bytes.chunks(EVENT_BYTES) {
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                let is_verdict = rest[..2] == VERDICT_ID.to_le_bytes();
+                let (event, others) = rest.split_at(if is_verdict { 6 + VERDICT_BYTES as usize } else { EVENT_BYTES });
+                rest = others;
                 let (head, value) = event.split_at(6);
                 let low = u32::from_le_bytes(head[2..].try_into().expect("4 bytes"));
                 self.found.push(Found {
@@ -98,7 +101,7 @@ impl Watch {
                     lane: seen.lane,
                     id: u16::from_le_bytes(head[..2].try_into().expect("2 bytes")),
                     ticks: seen.begin + u64::from(low.wrapping_sub(seen.begin as u32)),
-                    value: u64::from_le_bytes(value.try_into().expect("8 bytes")),
+                    value: u64::from_le_bytes(value[..8].try_into().expect("8 bytes")),
                 });
             }
             if seen.is_full {

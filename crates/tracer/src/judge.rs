@@ -1,0 +1,208 @@
+//! Judgements of events: which groups of sessions keep one, and which triggers it fires.
+//!
+//! ```text
+//! judge ── each trigger's question: yes ──> fire: groups change, control bytes are drawn, the recorder's bell
+//!     └── each group's question: yes, and the group records ──> the event is kept
+//! ```
+//!
+//! An event that has fired a trigger is kept for the groups that the trigger has changed: the start
+//! event is the first one of its session, and the stop event is the last one. The session may not
+//! want that event otherwise, and its time is later than that of the firing, so that the recorder has to
+//! be told: a *verdict* stands before the event in its lane.
+//!
+//! ```text
+//! verdict   id 0xffff │ ticks │ contexts │ id of the event u16 │ groups u8 │ 0 u8 │ trigger's bits u32 │ 0 u64
+//! ```
+
+#![allow(unsafe_code, reason = "machine code is called, and arguments lie in memory")]
+
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use kymo_bytecode::{BytecodeProgram, validate};
+use kymo_lane::judgement::{self, JudgementEntry, JudgementKind};
+use kymo_lane::{FilterCode, FilterCodeKind, VERDICT_BYTES, VERDICT_ID};
+
+use crate::code::{Filter, code_bytes, copied, native, run};
+use crate::event::Event;
+use crate::pages::{self, Errno, Quiet};
+use crate::process::ProcessState;
+use crate::{clock, thread};
+
+/// Judgements by slot, in pages of this process. They are never removed.
+static JUDGEMENTS: [AtomicPtr<Judgement>; 256] = [const { AtomicPtr::new(null_mut()) }; 256];
+
+/// The event that verdicts are written as: it has an ID, and is never registered.
+static VERDICT: Event = Event::unnamed(VERDICT_ID);
+
+/// A judgement that was validated.
+struct Judgement {
+    /// ID of its events.
+    event: u16,
+    triggers: &'static [(u8, JudgedQuestion)],
+    groups: &'static [(u8, JudgedQuestion)],
+}
+
+/// A question about the arguments of an event.
+#[derive(Clone, Copy)]
+enum JudgedQuestion {
+    /// The answer is always yes.
+    Always,
+    Native(Filter),
+    Bytecode(BytecodeProgram<'static>),
+}
+
+impl JudgedQuestion {
+    /// # Safety
+    ///
+    /// The question is about these arguments.
+    #[inline]
+    unsafe fn is_yes(&self, arguments: *const u8, slot_and_size: u64) -> bool {
+        match self {
+            Self::Always => true,
+            // Safety: see above.
+            Self::Native(filter) => unsafe { filter(arguments, slot_and_size) != 0 },
+            // Safety: see above; `read` has compared the sizes.
+            Self::Bytecode(program) => unsafe { run(program, arguments) },
+        }
+    }
+}
+
+/// Entry of slots with judgements.
+pub(crate) unsafe extern "C" fn judge(arguments: *const u8, slot_and_size: u64) -> u64 {
+    let slot = usize::from(slot_and_size as u8);
+    // Safety: stored judgements are never removed.
+    let Some(judgement) = (unsafe { JUDGEMENTS[slot].load(Ordering::Acquire).as_ref() }) else { return 1 };
+    let Some(process) = ProcessState::now() else { return 1 };
+    let mut hits = 0_u32;
+    for (number, question) in judgement.triggers {
+        // Safety: the recorder made the judgement for these arguments.
+        hits |= u32::from(unsafe { question.is_yes(arguments, slot_and_size) }) << number;
+    }
+    let groups = recording(process);
+    let mut kept = 0;
+    for (bits, question) in judgement.groups {
+        // Safety: see above.
+        if bits & groups & !kept != 0 && unsafe { question.is_yes(arguments, slot_and_size) } {
+            kept |= bits & groups;
+        }
+    }
+    if hits != 0 && fire(process, judgement, hits) {
+        return 1;
+    }
+    u64::from(kept != 0)
+}
+
+/// Groups that record. In a child that the recorder has not met, all do: it decides later.
+#[inline]
+fn recording(process: &ProcessState) -> u8 {
+    let groups = process.program().groups();
+    if groups.base == 0 { u8::MAX } else { groups.bits }
+}
+
+/// Fires triggers; returns whether the event has to be kept for that, with its verdict before it.
+#[cold]
+fn fire(process: &ProcessState, judgement: &Judgement, hits: u32) -> bool {
+    let _errno = Errno::keep();
+    let program = process.program();
+    if !program.may_fire(hits) {
+        return false;
+    }
+    let (mut groups, mut fired) = (0, 0_u32);
+    {
+        // A handler that jumped out of a firing would leave it begun for ever.
+        let _quiet = Quiet::new();
+        if !program.reserve_triggers() {
+            return false;
+        }
+        for number in (0..32).filter(|number| hits >> number & 1 != 0) {
+            if let Some(changed) = program.fire(number, judgement.event, thread::tid(), clock::ticks) {
+                (groups, fired) = (groups | changed, fired | 1 << number);
+            }
+        }
+    }
+    if fired == 0 {
+        return false;
+    }
+    if let Some(mut write) = VERDICT.enter(VERDICT_BYTES) {
+        write.put(&judgement.event.to_le_bytes());
+        write.put(&[groups, 0]);
+        write.put(&fired.to_le_bytes());
+        write.put(&[0; 8]);
+        write.leave();
+    }
+    true
+}
+
+/// Reads the judgement of a slot, for arguments of that size; returns whether this process can judge.
+pub(crate) fn read(process: &ProcessState, slot: u8, code: FilterCode, size: u64) -> bool {
+    let Some((page, copy)) = code_bytes(process, code).and_then(|bytes| copied(bytes, QUESTIONS_BYTES)) else {
+        return false;
+    };
+    let length = copy.len() + QUESTIONS_BYTES;
+    let Some(place) = questions(process, copy, size, page.cast()).and_then(|judgement| {
+        let place = pages::plain(size_of::<Judgement>())?.cast::<Judgement>();
+        // Safety: pages are aligned, and have room.
+        unsafe { place.write(judgement) };
+        Some(place)
+    }) else {
+        pages::unmap(page, length);
+        return false;
+    };
+    if JUDGEMENTS[usize::from(slot)]
+        .compare_exchange(null_mut(), place.as_ptr(), Ordering::AcqRel, Ordering::Acquire)
+        .is_err()
+    {
+        // Another thread was faster, with the same judgement.
+        pages::unmap(place.cast(), size_of::<Judgement>());
+        pages::unmap(page, length);
+    }
+    true
+}
+
+/// Room for the questions of a judgement.
+const QUESTIONS_BYTES: usize = judgement::ENTRIES_MAX * size_of::<(u8, JudgedQuestion)>();
+
+/// The questions of a judgement, triggers first, in pages of this process.
+fn questions(process: &ProcessState, bytes: &[u8], size: u64, to: NonNull<(u8, JudgedQuestion)>) -> Option<Judgement> {
+    let (event, _) = judgement::read(bytes)?;
+    let (mut count, mut triggers) = (0, 0);
+    for of_triggers in [true, false] {
+        for entry in judgement::read(bytes)?.1 {
+            let JudgementEntry { kind, question } = entry?;
+            let (is_trigger, about) = match kind {
+                JudgementKind::Trigger(number) if number < 32 => (true, number),
+                JudgementKind::Groups(bits) => (false, bits),
+                JudgementKind::Trigger(_) => return None,
+            };
+            if is_trigger == of_triggers {
+                let question = question.map_or(Some(JudgedQuestion::Always), |code| asked(process, code, size))?;
+                // Safety: the room is that of as many entries as a judgement may have.
+                unsafe { to.add(count).write((about, question)) };
+                count += 1;
+            }
+        }
+        if of_triggers {
+            triggers = count;
+        }
+    }
+    // Safety: so many were written.
+    let all: &'static [(u8, JudgedQuestion)] = unsafe { core::slice::from_raw_parts(to.as_ptr(), count) };
+    let (triggers, groups) = all.split_at(triggers);
+    Some(Judgement { event, triggers, groups })
+}
+
+fn asked(process: &ProcessState, code: FilterCode, size: u64) -> Option<JudgedQuestion> {
+    match code.kind {
+        FilterCodeKind::Native => native(process, code).map(JudgedQuestion::Native),
+        FilterCodeKind::Bytecode => {
+            let (page, copy) = copied(code_bytes(process, code)?, 0)?;
+            let program = validate(copy).ok().filter(|program| u64::from(program.size()) <= size);
+            if program.is_none() {
+                pages::unmap(page, copy.len());
+            }
+            program.map(JudgedQuestion::Bytecode)
+        }
+        FilterCodeKind::Judgement => None,
+    }
+}
