@@ -207,6 +207,7 @@ fn run(arguments: &Arguments) -> Result<CommandOutcome, StopReason> {
         Command::Record(_)
         | Command::Enable(_)
         | Command::Disable(_)
+        | Command::Trigger(_)
         | Command::Snapshot(_)
         | Command::Stop(_)
         | Command::Status(_)

@@ -16,6 +16,9 @@ pub const VERDICT_ID: u16 = u16::MAX;
 /// has fired.
 pub const VERDICT_BYTES: u64 = 16;
 
+/// Flag of a verdict: the program has not judged the event.
+pub const VERDICT_UNJUDGED: u8 = 1;
+
 /// Bytes before the first entry.
 const HEAD: usize = 8;
 /// Bytes of an entry.
@@ -24,7 +27,7 @@ const ENTRY: usize = 16;
 pub const ENTRIES_MAX: usize = 64;
 
 /// Subject of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JudgementKind {
     /// These groups keep the event if the answer is yes.
     Groups(u8),

@@ -154,6 +154,8 @@ pub(crate) mod triggers {
     /// States of triggers.
     pub(crate) const STATES: u64 = 64;
     pub(crate) const STATE_BYTES: u64 = 64;
+    /// Number of events that had a judgement and were recorded without it.
+    pub(crate) const UNJUDGED: u64 = STATES + 32 * STATE_BYTES;
     /// Firings: a ring.
     pub(crate) const FIRINGS: u64 = 4096;
     pub(crate) const FIRING_BYTES: u64 = 32;

@@ -114,7 +114,7 @@ mod triggers;
 
 pub use bell::{BellIdentity, Rings};
 pub use identity::{Arena, ClockSource, Identity, NoArena};
-pub use judgement::{VERDICT_BYTES, VERDICT_ID};
+pub use judgement::{VERDICT_BYTES, VERDICT_ID, VERDICT_UNJUDGED};
 pub use layout::{ABI, CONTEXTS_AT, GROUPS_MAX, LayoutRefusal, MAGIC, MemoryLayout, READY_AT, TRIGGERS_MAX};
 pub use mapped::Mapped;
 pub use memory::{MemoryView, ProgramMemory};

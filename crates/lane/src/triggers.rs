@@ -12,9 +12,10 @@
 //!
 //! # One writer each
 //!
-//! The recorder writes the base, the program the groups. Each base has a number, and the groups name
-//! the base that they follow. Groups of an earlier base do not count: so the recorder takes back, with
-//! one word, the changes of triggers, and no firing is lost between a read of the recorder and its write.
+//! The recorder writes the base, the program the groups. Each base has a number, and says how many
+//! changes of the program the recorder knew; the groups count their changes, and name the base that they
+//! follow. A base counts as long as there is no change that its recorder did not know. So the recorder
+//! changes groups with one word, and no firing is lost between a read of the recorder and its write.
 //!
 //! # Which events belong to a session
 //!
@@ -26,7 +27,6 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use crate::bell::Rings;
 use crate::layout::{GROUPS_MAX, TRIGGERS_MAX, header, trigger, triggers};
 use crate::memory::{MemoryView, ProgramMemory};
 use crate::sides::{ProgramSide, RecorderSide};
@@ -105,15 +105,22 @@ pub struct RecordingGroups {
     pub bits: u8,
     /// The base that they follow.
     pub base: u32,
+    /// Changes of the program so far: as many as firings.
+    pub changes: u32,
 }
 
-/// The base, as a word.
+/// A base or the program's groups, as a word.
 #[derive(Clone, Copy)]
 struct Base(u64);
 
 impl Base {
     fn of(groups: RecordingGroups) -> Self {
-        Self(u64::from(groups.base & BASE_MAX) << 8 | u64::from(groups.bits))
+        let RecordingGroups { bits, base, changes } = groups;
+        Self(u64::from(changes) << 32 | u64::from(base & BASE_MAX) << 8 | u64::from(bits))
+    }
+
+    fn changes(self) -> u32 {
+        (self.0 >> 32) as u32
     }
 
     fn number(self) -> u32 {
@@ -124,17 +131,12 @@ impl Base {
 /// The largest number of a base.
 const BASE_MAX: u32 = (1 << 24) - 1;
 
-/// The program's word of the groups.
-fn changed(before: u64, groups: RecordingGroups) -> u64 {
-    let changes = (before >> 32).wrapping_add(1) as u32;
-    u64::from(changes) << 32 | Base::of(groups).0
-}
-
 /// The groups that record, by both words.
 fn recording(base: u64, own: u64) -> RecordingGroups {
-    let (base, own) = (Base(base), Base(own & 0xffff_ffff));
-    let now = if base.number() == own.number() { own } else { base };
-    RecordingGroups { bits: now.0 as u8, base: now.number() }
+    let (base, own) = (Base(base), Base(own));
+    let is_followed = base.number() == own.number() || base.changes() != own.changes();
+    let now = if is_followed { own } else { base };
+    RecordingGroups { bits: now.0 as u8, base: now.number(), changes: own.changes() }
 }
 
 impl<M: ProgramMemory> ProgramSide<'_, M> {
@@ -180,6 +182,12 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         }
     }
 
+    /// Counts an event that has a judgement and is recorded without it, before the event.
+    pub fn note_unjudged(&self) {
+        self.memory.add(self.layout.triggers() + triggers::UNJUDGED, 1);
+        self.memory.fence(SeqCst);
+    }
+
     /// Whether any of these triggers, one bit each, could fire now.
     #[must_use]
     pub fn may_fire(&self, triggers: u32) -> bool {
@@ -210,6 +218,10 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         let fired = self.claim_firing(at, armed, ticks).then(|| self.change(action, groups)).flatten();
         if let Some((changed, base)) = fired {
             self.draw();
+            // The recorder needs longer to wake than this firing to end.
+            self.memory.ring();
+            // Threads that are started before this thread records its event are not: that is the first one.
+            let ticks = if action == TriggerAction::Start { clock() } else { ticks };
             self.publish_firing(&Firing {
                 number: 0,
                 ticks,
@@ -223,10 +235,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         }
         self.memory.fence(SeqCst);
         self.memory.add(region + triggers::DONE, 1);
-        fired.map(|(changed, _)| {
-            self.ring(Rings::ForDefinitions);
-            changed
-        })
+        fired.map(|(changed, _)| changed)
     }
 
     fn state(&self, number: u8) -> u64 {
@@ -275,7 +284,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
             if bits == now.bits {
                 return None;
             }
-            let new = changed(own, RecordingGroups { bits, base: now.base });
+            let new = Base::of(RecordingGroups { bits, base: now.base, changes: now.changes.wrapping_add(1) }).0;
             if self.memory.compare_exchange(at + triggers::GROUPS, own, new) {
                 return Some((bits ^ now.bits, now.base));
             }
@@ -373,8 +382,8 @@ impl<V: MemoryView> RecorderSide<V> {
         self.view.set_word(self.layout.triggers() + triggers::IMAGE_EVENTS, events.into())
     }
 
-    /// Says which groups record from now on: changes of triggers do not count any more. Each base has the number behind
-    /// that of the one before.
+    /// Says which groups record from now on, unless the program has changed them more often than `groups` says. Each
+    /// base has the number behind that of the one before.
     ///
     /// # Errors
     ///
@@ -409,6 +418,11 @@ impl<V: MemoryView> RecorderSide<V> {
         // It cannot fire while it is half set.
         self.view.set_byte(at + trigger::ARMED, 0)?;
         self.view.settle();
+        if self.view.word(at + trigger::ARMED)? >> 8 != state.epoch {
+            // Another trigger may have had the number. The program writes these while it is armed.
+            self.view.set_word(at + trigger::LAST, 0)?;
+            self.view.set_word(at + trigger::SUPPRESSED, 0)?;
+        }
         self.view.set_word(at + trigger::INTERVAL, state.interval)?;
         self.view.set_word(at + trigger::ACTION, u64::from(state.groups) << 8 | state.action as u64)?;
         self.view.set_word(at + trigger::ARMED, state.epoch << 8)?;
@@ -424,6 +438,15 @@ impl<V: MemoryView> RecorderSide<V> {
     pub fn suppressed(&self, number: u8) -> Result<u64, V::Fault> {
         let state = u64::from(number).min(u64::from(TRIGGERS_MAX) - 1) * triggers::STATE_BYTES;
         self.view.word(self.layout.triggers() + triggers::STATES + state + trigger::SUPPRESSED)
+    }
+
+    /// Number of events that had a judgement and were recorded without it.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn unjudged(&self) -> Result<u64, V::Fault> {
+        self.view.word(self.layout.triggers() + triggers::UNJUDGED)
     }
 
     /// Number of firings that have begun, for [`is_over`](Self::is_over).

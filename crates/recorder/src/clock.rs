@@ -226,7 +226,7 @@ fn known_frequency(source: ClockSource) -> Option<u64> {
     }
 }
 
-fn ticks(source: ClockSource) -> u64 {
+pub(crate) fn ticks(source: ClockSource) -> u64 {
     match source {
         ClockSource::Counter => kymo_tracer::counter(),
         ClockSource::Monotonic => nanos(ClockId::Monotonic) as u64,

@@ -16,6 +16,7 @@ pub(crate) mod publish;
 mod recover;
 mod reply;
 mod started;
+mod triggers;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -31,6 +32,7 @@ use crate::client::{READY, socket};
 use crate::daemon::bell::FolderBell;
 use crate::daemon::listen::{Ear, Heard};
 use crate::daemon::publish::Publisher;
+use crate::daemon::triggers::drain_last;
 use crate::filters::FilterCompiler;
 use crate::folder::{at, own_folder, own_user, prepare_folder};
 use crate::number;
@@ -229,6 +231,7 @@ impl Daemon {
             self.hear();
             self.find_due();
             let is_busy = self.drain(DrainTiming::Wait);
+            self.take_snapshots();
             self.end_round();
             // Each idle round doubles the wait, so that a recorder without work costs little.
             wait = if is_busy { BUSY } else { IDLE.min(wait * 2) };
@@ -342,6 +345,7 @@ impl Daemon {
             // If the program is gone, the next look reports that.
             let is_new = program.learn(sessions, compiler);
             if all {
+                program.assign(sessions, clocks);
                 let _ = program.switch(sessions, compiler);
             }
             if matches!(is_new, Ok(true)) {
@@ -433,6 +437,10 @@ impl Daemon {
         }
         self.introduce(&served);
         let Self { sessions, clocks, compiler, .. } = self;
+        served.assign(sessions, clocks);
+        // Triggers may have fired while no recorder was there.
+        let (fired, _) = triggers::hear_of(&mut served, 0, sessions, clocks);
+        triggers::tell_fired(&fired, sessions, clocks.now());
         let _ = served.switch(sessions, compiler);
         served.tell_objects(sessions, clocks);
         self.served.push(served);
@@ -488,11 +496,16 @@ impl Daemon {
     /// Takes the events that programs have recorded; returns whether there were any.
     pub(crate) fn drain(&mut self, patience: DrainTiming) -> bool {
         let began = SystemTime::now();
+        let waiting = self.hear_triggers(patience);
         let Self { served, sessions, clocks, round, .. } = self;
         let (mut is_busy, mut taken) = (false, began);
         for program in served {
             if patience != DrainTiming::Wait || program.rest.is_due(*round) {
                 if !is_drained(program, sessions) {
+                    continue;
+                }
+                if waiting.contains(&program.key()) {
+                    is_busy = true;
                     continue;
                 }
                 let drained = drain(program, sessions, clocks, program.rest.patience(patience)).ok();
@@ -582,7 +595,7 @@ impl Daemon {
             // The last definitions, because its last events may need them.
             let _ = program.note_new();
             program.tell_problems(sessions);
-            let _ = drain(&mut program, sessions, clocks, DrainTiming::Last);
+            let _ = drain_last(&mut program, sessions, clocks, DrainTiming::Last);
             let ticks = clocks.of(program.who.identity.clock).now();
             let _ = program.program.end(ticks, &mut Everybody { sessions, clocks });
             sessions.iter_mut().for_each(|session| session.parts(program.key()));
@@ -639,7 +652,7 @@ impl Daemon {
                 // The session that ends takes part in one more drain with the others: an event leaves
                 // the lane only once, and must reach all of them.
                 sessions.push(session);
-                let _ = drain(program, sessions, clocks, DrainTiming::Now);
+                let _ = drain_last(program, sessions, clocks, DrainTiming::Now);
                 session = sessions.pop().expect("it was just put there");
                 let ticks = clocks.of(program.who.identity.clock).now();
                 let alone = std::slice::from_mut(&mut session);

@@ -19,6 +19,7 @@ mod arena;
 mod ask;
 mod class;
 mod compile;
+mod judge;
 mod names;
 mod texts;
 mod why;
@@ -34,10 +35,12 @@ use kymo_schema::definition::EventClass;
 use crate::program::Program;
 use arena::{ArenaOwner, ProgramArena};
 use compile::{Compiled, FilterSource};
+use judge::JudgementSource;
 
 pub use ask::{RecordedEvent, RecorderFilter};
 pub use class::ClassFilter;
 pub use compile::FilterCompiler;
+pub use judge::JudgedEvent;
 pub use names::ProgramConstants;
 pub(crate) use names::contexts_named;
 pub use texts::{Wrong, check};
@@ -93,6 +96,9 @@ pub struct Placer {
     /// Slots that no filter ever had, the last one first.
     slots: Vec<u8>,
     placed: HashMap<FilterSource, Placed>,
+    /// Questions of judgements, and judgements.
+    codes: HashMap<FilterSource, FilterCode>,
+    judged: HashMap<JudgementSource, Placed>,
 }
 
 impl Placer {
@@ -132,7 +138,8 @@ impl Placer {
                 None => slots.push(slot),
             }
         }
-        Ok(Self { code, bytecode_next, slots, placed: HashMap::new() })
+        let (placed, codes, judged) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Ok(Self { code, bytecode_next, slots, placed, codes, judged })
     }
 
     /// Why no filter can run as machine code; `None`: one may.
@@ -231,31 +238,51 @@ impl Placer {
                     continue;
                 }
             };
-            let offset = self.bytecode_next;
-            if bytes.len() > lane.layout().filter_bytes.saturating_sub(offset) as usize {
+            new.said = self.write_behind_slots(lane, FilterCodeKind::Bytecode, bytes)?;
+            if new.said.is_none() {
                 new.whys.push(FallbackReason::BytecodeFull);
-                continue;
             }
-            lane.put_bytecode(offset, bytes)?;
-            self.bytecode_next += bytes.len() as u32;
-            new.said = Some(FilterCode { kind: FilterCodeKind::Bytecode, offset, bytes: bytes.len() as u32 });
         }
         Ok(())
+    }
+
+    /// Writes bytecode or a judgement; `None`: there is no room.
+    fn write_behind_slots<V: MemoryView>(
+        &mut self,
+        lane: &RecorderSide<V>,
+        kind: FilterCodeKind,
+        bytes: &[u8],
+    ) -> Result<Option<FilterCode>, V::Fault> {
+        let offset = self.bytecode_next;
+        if bytes.len() > lane.layout().filter_bytes.saturating_sub(offset) as usize {
+            return Ok(None);
+        }
+        lane.put_bytecode(offset, bytes)?;
+        self.bytecode_next += bytes.len() as u32;
+        Ok(Some(FilterCode { kind, offset, bytes: bytes.len() as u32 }))
     }
 
     /// Gives a filter a slot. `Err`: it is not in the program.
     fn say<V: MemoryView>(&mut self, lane: &RecorderSide<V>, new: &New) -> Result<Result<Placed, Placed>, V::Fault> {
         let Some(said) = new.said else { return Ok(Err(recorded(new.whys.clone()))) };
+        let Some(slot) = self.take_slot(lane, said)? else {
+            return Ok(Err(recorded(vec![FallbackReason::SlotsFull])));
+        };
+        let place = if said.kind == FilterCodeKind::Native { FilterPlace::Native } else { FilterPlace::Interpreter };
+        Ok(Ok(Placed { control: slot, place, why: new.whys.clone() }))
+    }
+
+    /// Gives code a slot; `None`: all of them were used.
+    fn take_slot<V: MemoryView>(&mut self, lane: &RecorderSide<V>, said: FilterCode) -> Result<Option<u8>, V::Fault> {
         while let Some(slot) = self.slots.pop() {
             // A child process has filters of its parent that this placer has not written.
             if lane.runs(slot)? != FilterEngine::NotYet || lane.said_code(slot)?.is_some() {
                 continue;
             }
             lane.say_code(slot, said)?;
-            let place = if said.is_native { FilterPlace::Native } else { FilterPlace::Interpreter };
-            return Ok(Ok(Placed { control: slot, place, why: new.whys.clone() }));
+            return Ok(Some(slot));
         }
-        Ok(Err(recorded(vec![FallbackReason::SlotsFull])))
+        Ok(None)
     }
 }
 

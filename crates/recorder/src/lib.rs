@@ -35,6 +35,7 @@ pub mod recover;
 pub mod select;
 mod session;
 pub mod trace;
+pub mod trigger;
 mod writing;
 
 pub use daemon::record_for_user;

@@ -11,6 +11,7 @@
 mod control;
 pub(crate) mod drain;
 pub mod find;
+pub(crate) mod groups;
 pub mod namespaces;
 pub(crate) mod objects;
 pub(crate) mod rest;
@@ -34,7 +35,7 @@ use kymo_schema::field::DefinedField;
 use crate::folder::own_user;
 pub use crate::program::control::Control;
 use crate::program::drain::{DrainProgress, Lanes, REAP, REAP_WHO_RESTS};
-use crate::program::run::RunSink;
+use crate::program::run::{EventRun, RunSink};
 
 /// Limits of the definitions that the recorder reads of a program, and of their bytes: one for each
 /// event id, and some more for contexts.
@@ -227,6 +228,9 @@ pub struct Program {
     /// New definitions, until the next call of [`Program::definitions`].
     new: Vec<Defined>,
     lanes: Lanes,
+    /// A look at its lanes whose events are not taken yet, and how many firings of triggers had begun after it.
+    looked: Option<(Vec<kymo_lane::SubBufferSnapshot>, u64)>,
+    has_triggers: bool,
 }
 
 impl Program {
@@ -282,7 +286,8 @@ impl Program {
         let identity = identity(&lane, key)?;
         let known = ProgramFacts { identity, ..ProgramFacts::default() };
         let (read, new, lanes) = (RegistryContent::default(), Vec::new(), Lanes::default());
-        Ok(Self { path: path.to_owned(), lane, known, last: None, read, new, lanes })
+        let (looked, has_triggers) = (None, lane.has_triggers()?);
+        Ok(Self { path: path.to_owned(), lane, known, last: None, read, new, lanes, looked, has_triggers })
     }
 
     /// The path of its control file.
@@ -408,10 +413,50 @@ impl Program {
     ///
     /// The program is gone; events taken before stay taken.
     pub fn drain(&mut self, patience: DrainTiming, sink: &mut dyn RunSink) -> io::Result<Drained> {
-        let all = self.lanes.look(&self.lane)?;
+        let all = match self.looked.take() {
+            Some((all, _)) => all,
+            None => self.lanes.look(&self.lane)?,
+        };
         // The definitions of all events that were seen exist by now.
         self.learn()?;
         self.lanes.drain(&self.lane, &self.known, &all, patience, sink)
+    }
+
+    /// Looks at its lanes; the next [`Program::drain`] takes the events of this look. Returns how many firings
+    /// of its triggers had begun by then.
+    ///
+    /// # Errors
+    ///
+    /// The program is gone.
+    pub(crate) fn look(&mut self) -> io::Result<u64> {
+        let all = self.lanes.look(&self.lane)?;
+        // After the look: see `kymo_lane`'s triggers.
+        self.lane.view().fence();
+        let begun = if self.has_triggers { self.lane.begun()? } else { 0 };
+        self.looked = Some((all, begun));
+        Ok(begun)
+    }
+
+    /// Looks into the events of the last look that are new since the last call, before they are taken.
+    ///
+    /// # Errors
+    ///
+    /// The program is gone.
+    pub(crate) fn peek(&mut self, each: &mut dyn FnMut(&ProgramFacts, &EventRun<'_>)) -> io::Result<()> {
+        self.learn()?;
+        let Some((all, _)) = &self.looked else { return Ok(()) };
+        let known = &self.known;
+        self.lanes.peek(&self.lane, known, all, &mut |run| each(known, run))
+    }
+
+    /// The events of the last look are not taken.
+    pub(crate) fn forget_look(&mut self) {
+        self.looked = None;
+    }
+
+    /// Whether events can act in it.
+    pub(crate) fn has_triggers(&self) -> bool {
+        self.has_triggers
     }
 
     /// Copies the events that its lanes hold, each lane to its end, and takes none away: the

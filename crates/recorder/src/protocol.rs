@@ -21,9 +21,10 @@ use serde::{Deserialize, Serialize};
 pub use crate::program::find::Unreachable;
 use crate::program::namespaces::NamespaceKinds;
 use crate::select::{SelectionStep, SessionSelection};
+use crate::trigger::{TriggerOptions, TriggerStatus};
 
 /// Version of this protocol.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Bytes of a request.
 pub(crate) const QUESTION_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of a reply.
@@ -91,6 +92,8 @@ pub struct SessionOptions {
     pub duration_ms: Option<u64>,
     /// Command that was started for the session: the trace names it.
     pub command: Option<String>,
+    /// Events that start and stop it.
+    pub triggers: Vec<TriggerOptions>,
 }
 
 /// Requests of commands.
@@ -113,6 +116,20 @@ pub enum RecorderRequest {
         session: Option<String>,
         /// The change.
         step: SelectionStep,
+    },
+    /// Adds a trigger to a session, or replaces that of its name.
+    Trigger {
+        /// The session; `None`: the only one.
+        session: Option<String>,
+        /// The trigger.
+        trigger: Box<TriggerOptions>,
+    },
+    /// Changes triggers of a session, or starts and stops it now.
+    Turn {
+        /// The session; `None`: the only one.
+        session: Option<String>,
+        /// The change.
+        turn: TriggerTurn,
     },
     /// Writes the events that a session that keeps the newest events holds now.
     Snapshot {
@@ -155,6 +172,22 @@ pub enum RecorderRequest {
     },
 }
 
+/// A change of triggers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TriggerTurn {
+    /// Arms a trigger anew; `None`: all.
+    Arm(Option<String>),
+    /// Disarms a trigger; `None`: all.
+    Disarm(Option<String>),
+    /// Removes a trigger.
+    Remove(String),
+    /// The session records from now on.
+    Start,
+    /// The session records no more.
+    Stop,
+}
+
 /// Replies of the recorder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
@@ -179,6 +212,13 @@ pub enum RecorderReply {
     Taken {
         /// Events and programs that the change matched.
         matched: Matched,
+    },
+    /// Triggers have changed.
+    Triggered {
+        /// Events that a new trigger watches, if there is one.
+        matched: Matched,
+        /// Status of the session.
+        status: Box<SessionStatus>,
     },
     /// A trace was written.
     Snapshot {
@@ -345,6 +385,12 @@ pub struct SessionStatus {
     pub summary: SessionSummary,
     /// Its options.
     pub options: SessionOptions,
+    /// It records now, in programs that come.
+    #[serde(default)]
+    pub is_on: bool,
+    /// Its triggers.
+    #[serde(default)]
+    pub triggers: Vec<TriggerStatus>,
 }
 
 /// Status of a program.

@@ -1,37 +1,38 @@
 //! A session: the events that it selects, and the traces that it writes.
 
+pub(crate) mod choosing;
 pub(crate) mod flight;
 mod late;
 pub(crate) mod serve;
+pub(crate) mod triggers;
+pub(crate) mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use kymo_lane::{ClockSource, WriterThread};
-use kymo_schema::definition::{ContextClass, EventClass};
+use kymo_lane::ClockSource;
+use kymo_schema::definition::EventClass;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{TickSource, uptime_ns};
-use crate::filters::{ClassFilter, ProgramConstants, RecordedEvent, RecorderFilter};
 use crate::program::drain::{DrainProgress, lost_since};
 use crate::program::objects::ExecutableObject;
 use crate::program::run::{EventRun, LaneEnd};
-use crate::program::{Drained, Past, Process, Program, ProgramFacts, ProgramIdentity};
+use crate::program::{Drained, Past, Process, Program, ProgramFacts};
 use crate::protocol::{Keep, LostEvents, SessionOptions, SessionStatus, SessionSummary, TraceDialect};
 use crate::select::{RecordDecision, SelectionStep, SessionSelection};
+use crate::session::choosing::Choosing;
 use crate::session::flight::FlightRecorder;
 use crate::session::late::LateStarts;
 use crate::session::serve::{POOL_BYTES, ProgramId};
+use crate::session::triggers::SessionTriggers;
 use crate::trace::choose;
 use crate::trace::journal::Journal;
 use crate::trace::resume::Resumed;
-use crate::trace::{Choose, ClassDecision, CtfVersion, Output, OutputOptions, Tally};
+use crate::trace::{CtfVersion, Output, OutputOptions, Tally};
 use crate::writing::WriterState;
 
-/// Programs that the environment of a new trace names.
-const BINARIES_MAX: usize = 32;
 /// Problem messages that are kept.
 const PROBLEMS_MAX: usize = 20;
 
@@ -45,6 +46,11 @@ pub(crate) struct WatchedClocks {
 impl WatchedClocks {
     pub(crate) fn new() -> Self {
         Self { counter: TickSource::begin(ClockSource::Counter), monotonic: TickSource::begin(ClockSource::Monotonic) }
+    }
+
+    /// Ticks of each source now.
+    pub(crate) fn now(&self) -> [u64; 2] {
+        [self.counter.now(), self.monotonic.now()]
     }
 
     pub(crate) fn of(&mut self, source: ClockSource) -> &mut TickSource {
@@ -93,6 +99,10 @@ pub(crate) struct RecordingSession {
     pub(crate) flight: FlightRecorder,
     /// Contexts of programs that the session wants and that no program has had so far.
     contexts_missing: BTreeSet<String>,
+    /// Events that start and stop it.
+    pub(crate) triggers: SessionTriggers,
+    /// It records in programs that come.
+    pub(crate) is_on: bool,
     /// Where the session reports that it writes.
     pub(crate) writing: WriterState,
     /// Since when no client has claimed the session, after its recorder was killed.
@@ -135,31 +145,11 @@ struct SoFar {
     problems: Vec<String>,
     snapshots: u32,
     progress: HashMap<u64, DrainProgress>,
+    triggers: SessionTriggers,
 }
 
 /// How long the client that waits for a session has to find the next recorder.
 const CLAIM: Duration = Duration::from_secs(5);
-
-/// The selection, and the filters that it asks for.
-#[derive(Debug, Default)]
-struct Choosing {
-    selection: SessionSelection,
-    known: HashMap<u64, ProgramId>,
-    /// By program and class.
-    filters: HashMap<(u64, usize), RecorderFilter>,
-    filtered: u64,
-    problems: Vec<String>,
-    /// The run that is being filtered.
-    run: RunFacts,
-}
-
-#[derive(Clone, Debug, Default)]
-struct RunFacts {
-    contexts: u64,
-    thread: WriterThread,
-    /// Classes of the program's own contexts.
-    own: Vec<Option<Arc<ContextClass>>>,
-}
 
 impl RecordingSession {
     /// Begins a session with a trace in a folder that is made now.
@@ -171,13 +161,15 @@ impl RecordingSession {
         if options.keep == Keep::Oldest {
             make_folder(&options.output)?;
         }
-        let earliest = [clocks.counter.now(), clocks.monotonic.now()];
+        let earliest = clocks.now();
         Ok(Self::of(options, owner, earliest))
     }
 
     pub(crate) fn of(options: SessionOptions, owner: Option<u64>, earliest: [u64; 2]) -> Self {
         let contexts_missing = options.own_contexts.iter().cloned().collect();
-        let choosing = Choosing { selection: options.selection.clone(), ..Choosing::default() };
+        let triggers = SessionTriggers::new(&options.triggers, earliest.map(|ticks| ticks.saturating_sub(1)));
+        let (selection, watched) = (options.selection.clone(), triggers.rules());
+        let choosing = Choosing { selection, watched, ..Choosing::default() };
         Self {
             trace: options.output.clone(),
             name: options.name.clone(),
@@ -199,6 +191,8 @@ impl RecordingSession {
             progress: HashMap::new(),
             flight: FlightRecorder::default(),
             contexts_missing,
+            triggers,
+            is_on: true,
             writing: WriterState::default(),
             unclaimed: None,
             resumed: None,
@@ -234,6 +228,7 @@ impl RecordingSession {
             problems,
             snapshots,
             progress,
+            triggers,
         } = kept.so_far;
         if began_ns > 0 {
             session.began_ns = began_ns;
@@ -242,6 +237,8 @@ impl RecordingSession {
         session.late = LateStarts::resumed(late, late_folders);
         (session.cut, session.choosing.filtered) = (cut, filtered);
         (session.problems, session.snapshots, session.progress) = (problems, snapshots, progress);
+        session.triggers = triggers;
+        session.choosing.watched = session.triggers.rules();
         session.trace = trace.unwrap_or(session.trace);
         for source in [ClockSource::Counter, ClockSource::Monotonic] {
             if session.options.keep == Keep::Oldest {
@@ -286,7 +283,7 @@ impl RecordingSession {
     }
 
     /// Writes the state again if it has changed.
-    fn keep_again(&mut self) {
+    pub(crate) fn keep_again(&mut self) {
         if self.kept.is_none() {
             return;
         }
@@ -308,6 +305,7 @@ impl RecordingSession {
             problems: self.problems.clone(),
             snapshots: self.snapshots,
             progress: self.progress.clone(),
+            triggers: self.triggers.clone(),
         };
         let (options, earliest, recorders) = (self.options.clone(), self.earliest, self.recorders);
         let kept = SavedSession { boot: boot(), options, earliest, recorders, so_far };
@@ -396,6 +394,8 @@ impl RecordingSession {
         self.options.selection = selection;
         // Filters and choices belong to the old selection.
         self.choosing.filters.clear();
+        self.choosing.watched_classes.clear();
+        self.choosing.watched = self.triggers.rules();
         self.outputs.iter_mut().for_each(|(_, output)| output.choose_again());
     }
 
@@ -412,6 +412,7 @@ impl RecordingSession {
             return;
         }
         let is_first = self.programs.insert(who.identity.key, who.identity.process()).is_none();
+        self.triggers.meets(who.identity.key, who.identity.clock);
         if is_first && !self.has_started(who) {
             self.late.meets(&who.identity, self.began_ns, self.earliest[who.identity.clock as usize]);
         }
@@ -465,6 +466,8 @@ impl RecordingSession {
         self.progress.remove(&key);
         self.outputs.iter_mut().for_each(|(_, output)| output.forget(key));
         self.choosing.filters.retain(|(program, _), _| *program != key);
+        self.choosing.watched_classes.retain(|(program, _), _| *program != key);
+        self.triggers.parts(key);
     }
 
     pub(crate) fn take(&mut self, program: &ProgramFacts, run: &EventRun<'_>, clocks: &mut WatchedClocks) {
@@ -480,9 +483,12 @@ impl RecordingSession {
         if run.last < earliest {
             return;
         }
-        // Losses from before the session began are not its losses.
-        let is_since = run.begin >= earliest;
+        let windows = self.windows(program, earliest);
+        let is_wanted = windows.iter().any(|(first, last)| *first <= run.last && *last >= run.begin);
+        // Losses from before the session began are not its losses, nor those while it was stopped.
+        let is_since = run.begin >= earliest && is_wanted;
         let run = &if is_since { *run } else { EventRun { discarded: 0, missing: 0, ..*run } };
+        self.choosing.run.groups = self.triggers.group(program.identity.key).map_or(0, |group| 1 << group);
         self.choosing.run.contexts = run.contexts;
         self.choosing.run.thread = run.thread;
         self.choosing.run.own.clone_from(&program.contexts);
@@ -490,13 +496,33 @@ impl RecordingSession {
             let all = program.contexts.iter().flatten();
             all.for_each(|context| _ = self.contexts_missing.remove(&context.field.name));
         }
-        if !self.with_output(program, clocks, |output, choosing| output.take(program, run, choosing)) {
+        let take = |output: &mut Output, choosing: &mut Choosing| output.take_within(program, run, &windows, choosing);
+        if !self.with_output(program, clocks, take) {
             // Without an output these events are lost, but they are counted, so that the summary
             // adds up.
             let unbegun = &mut self.unbegun[program.identity.clock as usize];
-            unbegun.unwritten += choose::chosen(program, run, earliest, &mut self.choosing);
+            unbegun.unwritten += choose::chosen(program, run, &windows, &mut self.choosing);
             unbegun.full += run.discarded;
         }
+    }
+
+    /// Ticks at which it records in a program: first and last ones.
+    fn windows(&self, program: &ProgramFacts, earliest: u64) -> Vec<(u64, u64)> {
+        let identity = &program.identity;
+        let Some(windows) = self.triggers.windows(identity.key, identity.clock) else {
+            return vec![(earliest, u64::MAX)];
+        };
+        let windows = windows.iter().map(|(first, last)| ((*first).max(earliest), *last));
+        windows.filter(|(first, last)| first <= last).collect()
+    }
+
+    /// Triggers have changed.
+    pub(crate) fn trigger(&mut self, act: impl FnOnce(&mut SessionTriggers)) {
+        act(&mut self.triggers);
+        self.options.triggers = self.triggers.all().iter().map(|trigger| trigger.options.clone()).collect();
+        let selection = self.choosing.selection.clone();
+        self.select(selection);
+        self.keep_again();
     }
 
     /// Bytes of a program's pool; of a flight recorder, those that it keeps of a program.
@@ -692,7 +718,8 @@ impl RecordingSession {
     }
 
     pub(crate) fn status(&self) -> SessionStatus {
-        SessionStatus { summary: self.summary(), options: self.options.clone() }
+        let (triggers, is_on) = (self.triggers.statuses(), self.is_on);
+        SessionStatus { summary: self.summary(), options: self.options.clone(), is_on, triggers }
     }
 
     /// A session that writes the events that this one holds now, and no later ones.
@@ -707,6 +734,8 @@ impl RecordingSession {
         // began.
         (session.earliest, session.began_ns) = (self.earliest, self.began_ns);
         session.choosing.known = self.choosing.known.clone();
+        session.choosing.watched = self.triggers.rules();
+        session.triggers = self.triggers.clone();
         Ok(session)
     }
 }
@@ -742,56 +771,5 @@ pub(crate) fn make_folder(path: &Path) -> std::io::Result<()> {
             None => Ok(()),
             Some(_) => is_there("there is something in it already, and a trace has a folder of its own"),
         },
-    }
-}
-
-impl Choosing {
-    /// Executables of the known programs, for the environment of a trace.
-    fn binaries(&self) -> Vec<(String, String)> {
-        let all: BTreeSet<_> = self.known.values().map(|who| (&who.identity.path, &who.build_id)).collect();
-        let entries = |(number, (path, build_id)): (usize, (&String, &String))| {
-            let prefix = if number == 0 { "binary".to_owned() } else { format!("binary_{}", number + 1) };
-            let build_id = (format!("{prefix}_build_id"), build_id.clone());
-            [(format!("{prefix}_path"), path.clone()), build_id]
-        };
-        all.into_iter()
-            .take(BINARIES_MAX)
-            .enumerate()
-            .flat_map(entries)
-            .filter(|(_, value)| !value.is_empty())
-            .collect()
-    }
-}
-
-impl Choose for Choosing {
-    fn choose(&mut self, program: &ProgramIdentity, class: &EventClass) -> ClassDecision {
-        let Some(who) = self.known.get(&program.key) else { return ClassDecision::Drop };
-        let expressions = match self.selection.chosen(&who.candidate(), &class.full_name(), class.level) {
-            RecordDecision::No => return ClassDecision::Drop,
-            RecordDecision::Yes => return ClassDecision::Keep,
-            RecordDecision::When(expressions) => expressions,
-        };
-        let facts = ProgramConstants { pid: Some(program.pid), contexts: &self.run.own };
-        match ClassFilter::of_texts(expressions.iter().map(String::as_str), class, facts) {
-            Ok(filter) => {
-                let asked = filter.asked(class, facts);
-                // The class' address is its identity: the program's list holds it as long as the
-                // program is known, and `parts` removes the filters with it.
-                self.filters.insert((program.key, std::ptr::from_ref(class) as usize), asked);
-                ClassDecision::Ask
-            }
-            Err(refusal) => {
-                self.problems.push(format!("{} is not recorded: {}", class.full_name(), refusal.0.trim_end()));
-                ClassDecision::Drop
-            }
-        }
-    }
-
-    fn passes(&mut self, program: &ProgramIdentity, class: &EventClass, contexts: &[u8], fields: &[u8]) -> bool {
-        let Some(filter) = self.filters.get(&(program.key, std::ptr::from_ref(class) as usize)) else { return false };
-        let RunFacts { contexts: mask, thread, .. } = &self.run;
-        let keeps = filter.keeps(&RecordedEvent { thread, contexts: *mask, carried: contexts, fields });
-        self.filtered += u64::from(!keeps);
-        keeps
     }
 }

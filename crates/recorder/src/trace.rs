@@ -31,8 +31,11 @@ use crate::program::drain::{DrainProgress, Position, lost_since};
 use crate::program::namespaces::Namespaces;
 use crate::program::objects::ExecutableObject;
 use crate::program::run::{EventRun, LaneEnd};
-use crate::program::walk::{self, EventTreatment, EventWalk, TickRange, TreatmentTable, WalkStop};
+use crate::program::walk::{
+    self, EventTreatment, EventVerdict, EventWalk, TickRange, TreatmentTable, WalkStop, wanted_parts,
+};
 use crate::program::{ProgramFacts, ProgramIdentity};
+use crate::trace::choose::RunJudge;
 pub use crate::trace::choose::{Choose, ClassDecision, Everything, SingleTrace};
 use crate::trace::chunk::{PacketOrigin, PacketSpan, StreamNumber, TraceChunk, raw_clock};
 use crate::trace::journal::{Journal, JournalHead, beginning};
@@ -95,6 +98,8 @@ pub(crate) struct ProgramState {
     steps_back: u32,
     /// An event class got no id, or could not be written to the metadata; the recorder tries again.
     has_lost_names: bool,
+    /// Verdicts at the ends of runs, by lane: each is about an event of the next run.
+    verdicts: HashMap<u16, EventVerdict>,
     /// How far it is in the trace.
     progress: DrainProgress,
     /// Where an earlier recorder was in lanes that have had no run since.
@@ -183,6 +188,18 @@ impl Output {
     /// Takes a run of a program's lane. Events that cannot be written are counted;
     /// [`Output::error`] says why.
     pub fn take(&mut self, program: &ProgramFacts, run: &EventRun<'_>, choose: &mut dyn Choose) {
+        self.take_within(program, run, &[self.wanted], choose);
+    }
+
+    /// The same, of a session that starts and stops: it wants the events of these windows, first and last
+    /// ticks, in order. Events that have started or stopped it belong to it too.
+    pub fn take_within(
+        &mut self,
+        program: &ProgramFacts,
+        run: &EventRun<'_>,
+        windows: &[(u64, u64)],
+        choose: &mut dyn Choose,
+    ) {
         // Many runs may come at once: a chunk with all of them could exceed the size of the ring.
         if self.is_long() && is_time(self.last_failure) {
             self.roll();
@@ -194,10 +211,16 @@ impl Output {
         // Before the run is written: events that cannot be written are lost and counted, and must
         // not be taken a second time.
         state.progress.positions.insert(run.lane, position);
-        self.take_rest(program, &run, choose);
+        self.take_rest(program, &run, windows, choose);
     }
 
-    fn take_rest(&mut self, program: &ProgramFacts, run: &EventRun<'_>, choose: &mut dyn Choose) {
+    fn take_rest(
+        &mut self,
+        program: &ProgramFacts,
+        run: &EventRun<'_>,
+        windows: &[(u64, u64)],
+        choose: &mut dyn Choose,
+    ) {
         add(&mut self.tally.discarded, run.discarded);
         add(&mut self.tally.missing, run.missing);
         let horizon = self.clock.now().saturating_add(self.facts.frequency);
@@ -210,8 +233,8 @@ impl Output {
         self.bytes.clear();
         self.bytes.resize(self.chunk.before_events(), 0);
         self.bytes.extend_from_slice(run.bytes);
-        let Some((class, walk)) = self.walk(program, run, choose) else {
-            self.unwalked(program, run, choose);
+        let Some((class, walk)) = self.walk(program, run, windows, choose) else {
+            self.unwalked(program, run, windows, choose);
             self.lose_quietly(program, run.lane, run.discarded, run.discarded_ever);
             return;
         };
@@ -226,26 +249,16 @@ impl Output {
         if events == 0 && discarded == 0 && missing == 0 {
             return;
         }
-        let Some(stream) = self.stream(program, run, class) else {
+        let (begin, end) = (kept_since(run, windows, &walk).max(self.facts.base), run.last);
+        let Some(stream) = self.stream(program, run, class, begin) else {
             return self.unreadable(program, run, LossCause::OtherTime, walk.read);
         };
         self.chunk.lose(stream, discarded, missing);
-        let origin = PacketOrigin {
-            pid: program.identity.pid,
-            thread: run.thread,
-            namespaces: self.namespaces.of(program, run.thread.tid),
-            program: program.identity.key,
-            lane: run.lane,
-            sequence: run.sequence,
-            bytes: run.from + run.bytes.len() as u32,
-            discarded: run.discarded_ever,
-        };
+        let origin = self.origin(program, run);
         if events == 0 {
             return self.chunk.comes_from(stream, origin);
         }
         let base = self.facts.base;
-        let (first, last) = self.wanted;
-        let (begin, end) = (run.begin.max(first).max(base), run.last.min(last));
         let span = PacketSpan { begin: begin - base, end: end.saturating_sub(base), events: events as u32, origin };
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.truncate(self.chunk.before_events() + kept);
@@ -267,17 +280,32 @@ impl Output {
         }
     }
 
+    fn origin(&mut self, program: &ProgramFacts, run: &EventRun<'_>) -> PacketOrigin {
+        PacketOrigin {
+            pid: program.identity.pid,
+            thread: run.thread,
+            namespaces: self.namespaces.of(program, run.thread.tid),
+            program: program.identity.key,
+            lane: run.lane,
+            sequence: run.sequence,
+            bytes: run.from + run.bytes.len() as u32,
+            discarded: run.discarded_ever,
+        }
+    }
+
     /// Walks over the run, which follows the packet's header, and adds new event classes to the
     /// metadata. `None`: no class can be added at all.
     fn walk(
         &mut self,
         program: &ProgramFacts,
         run: &EventRun<'_>,
+        windows: &[(u64, u64)],
         choose: &mut dyn Choose,
     ) -> Option<(u32, EventWalk)> {
-        let back = step_max(program.identity.clock);
-        let times = TickRange::of(run, self.wanted.0.max(self.facts.base), self.wanted.1, back);
+        let parts = wanted_parts(run, windows, self.facts.base);
+        let times = TickRange::of(run, &parts, step_max(program.identity.clock));
         let (mut walk, mut may_roll) = (EventWalk::begin(), true);
+        walk.verdict = self.state(program).verdicts.remove(&run.lane);
         loop {
             let state = state(&mut self.programs, &mut self.resumed, program);
             let (class, table) = match state.tables.entry(run.contexts) {
@@ -297,14 +325,12 @@ impl Output {
                     }
                 }
             };
-            let identity = &program.identity;
-            let before = self.chunk.before_events();
-            let stop = table.walk(&mut self.bytes[before..], &times, &mut walk, |id, event| {
-                let class = program.events.get(usize::from(id)).and_then(Option::as_ref);
-                let (contexts, fields) = event.split_at(table.context_bytes(event));
-                class.is_some_and(|class| choose.passes(identity, class, contexts, fields))
-            });
-            let WalkStop::Unknown(id) = stop else { return Some((*class, walk)) };
+            let bytes = &mut self.bytes[self.chunk.before_events()..];
+            let stop = table.walk(bytes, &times, &mut walk, &mut RunJudge { program, table, choose });
+            let WalkStop::Unknown(id) = stop else {
+                state.verdicts.extend(walk.verdict.map(|verdict| (run.lane, verdict)));
+                return Some((*class, walk));
+            };
             if let Some(fields) = program.refused.get(&id) {
                 table.say(id, fields, EventTreatment::Refuse);
                 continue;
@@ -312,7 +338,7 @@ impl Output {
             let Some(event) = program.events.get(usize::from(id)).and_then(Option::as_ref) else {
                 return Some((*class, walk));
             };
-            let what = match choose.choose(identity, event) {
+            let what = match choose.choose(&program.identity, event) {
                 ClassDecision::Drop => EventTreatment::Drop,
                 choice => match self.chunk.event(*class, event) {
                     Ok(Some(id)) if choice == ClassDecision::Keep => EventTreatment::Keep(id),
@@ -340,8 +366,8 @@ impl Output {
     }
 
     /// The stream of a lane for the contexts that the run carries.
-    fn stream(&mut self, program: &ProgramFacts, run: &EventRun<'_>, class: u32) -> Option<StreamNumber> {
-        let begin = run.begin.max(self.wanted.0).saturating_sub(self.facts.base);
+    fn stream(&mut self, program: &ProgramFacts, run: &EventRun<'_>, class: u32, begin: u64) -> Option<StreamNumber> {
+        let begin = begin.saturating_sub(self.facts.base);
         let state = state(&mut self.programs, &mut self.resumed, program);
         let its = state.streams.get(&(run.lane, class)).copied();
         if let Some(stream) = its {
@@ -666,6 +692,14 @@ impl ProgramState {
     }
 }
 
+/// Since when a packet of a run has events: a session that starts and stops has no packets in between. The event
+/// that has stopped it is later than its window.
+fn kept_since(run: &EventRun<'_>, windows: &[(u64, u64)], walk: &EventWalk) -> u64 {
+    let first = windows.iter().find(|(_, last)| *last >= run.begin).map_or(run.begin, |(first, _)| *first);
+    let earliest = if walk.events > 0 { run.begin + u64::from(walk.first) } else { run.last };
+    run.begin.max(first.min(earliest))
+}
+
 /// Whether it is time to retry after a failure.
 fn is_time(failed: Option<Instant>) -> bool {
     failed.is_none_or(|last| last.elapsed() >= SAMPLE)
@@ -693,6 +727,7 @@ fn state<'p>(
             masks: HashSet::new(),
             steps_back: 0,
             has_lost_names: false,
+            verdicts: HashMap::new(),
             progress: DrainProgress::default(),
             told: resumed.as_ref().map(|progress| progress.discarded),
             resumed: resumed.map_or_else(HashMap::new, |progress| progress.positions),

@@ -20,6 +20,7 @@ use crate::begin::here;
 use crate::clock::{counter, ticks};
 use crate::context::{EventContexts, there_are};
 use crate::event::Event;
+use crate::judge;
 use crate::pages::{Errno, Quiet};
 use crate::thread::{self, NestingLevel};
 use crate::write::Write;
@@ -39,9 +40,18 @@ impl Event {
     /// are not evaluated.
     #[inline]
     pub fn record(&self, bytes: &[u8]) {
-        if self.is_on() {
-            self.put(bytes);
+        match self.control() {
+            0 => {}
+            1 => self.put(bytes),
+            slot => self.put_unfiltered(slot, bytes),
         }
+    }
+
+    /// The recorder evaluates the filter, and watches for triggers.
+    #[cold]
+    fn put_unfiltered(&self, slot: u8, bytes: &[u8]) {
+        judge::tell_unjudged(slot, self.id());
+        self.put(bytes);
     }
 
     #[inline(never)]

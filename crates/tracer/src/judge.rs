@@ -11,7 +11,7 @@
 //! be told: a *verdict* stands before the event in its lane.
 //!
 //! ```text
-//! verdict   id 0xffff │ ticks │ contexts │ id of the event u16 │ groups u8 │ 0 u8 │ trigger's bits u32 │ 0 u64
+//! verdict   id 0xffff │ ticks │ contexts │ id of the event u16 │ groups u8 │ flags u8 │ trigger's bits u32 │ 0 u64
 //! ```
 
 #![allow(unsafe_code, reason = "machine code is called, and arguments lie in memory")]
@@ -21,7 +21,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use kymo_bytecode::{BytecodeProgram, validate};
 use kymo_lane::judgement::{self, JudgementEntry, JudgementKind};
-use kymo_lane::{FilterCode, FilterCodeKind, VERDICT_BYTES, VERDICT_ID};
+use kymo_lane::{FilterCode, FilterCodeKind, VERDICT_BYTES, VERDICT_ID, VERDICT_UNJUDGED};
 
 use crate::code::{Filter, code_bytes, copied, native, run};
 use crate::event::Event;
@@ -124,14 +124,31 @@ fn fire(process: &ProcessState, judgement: &Judgement, hits: u32) -> bool {
     if fired == 0 {
         return false;
     }
+    tell(judgement.event, groups, 0, fired);
+    true
+}
+
+/// Writes a verdict, before its event.
+fn tell(event: u16, groups: u8, flags: u8, fired: u32) {
     if let Some(mut write) = VERDICT.enter(VERDICT_BYTES) {
-        write.put(&judgement.event.to_le_bytes());
-        write.put(&[groups, 0]);
+        write.put(&event.to_le_bytes());
+        write.put(&[groups, flags]);
         write.put(&fired.to_le_bytes());
         write.put(&[0; 8]);
         write.leave();
     }
-    true
+}
+
+/// An event is recorded without the arguments that a judgement needs: if its slot has one, the recorder is
+/// told, and watches for triggers itself.
+pub(crate) fn tell_unjudged(slot: u8, event: u16) {
+    let Some(process) = ProcessState::now() else { return };
+    let arena_bytes = process.arena().map_or(0, |arena| arena.bytes);
+    let code = process.program().code(slot, arena_bytes);
+    if code.is_some_and(|code| code.kind == FilterCodeKind::Judgement) {
+        process.program().note_unjudged();
+        tell(event, 0, VERDICT_UNJUDGED, 0);
+    }
 }
 
 /// Reads the judgement of a slot, for arguments of that size; returns whether this process can judge.

@@ -20,7 +20,10 @@ const BEFORE_ANALYSES: &str = "count";
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Record programs",
-        &["record", "enable", "disable", "snapshot", "stop", "status", "sessions", "doctor", "recover", "schema"],
+        &[
+            "record", "enable", "disable", "trigger", "snapshot", "stop", "status", "sessions", "doctor", "recover",
+            "schema",
+        ],
     ),
     ("Look at a trace", &["info", "view", "print", "check", "metadata"]),
     ("Ask questions", &[BEFORE_ANALYSES, "state", "analyse", "sql", "filter", "roles"]),

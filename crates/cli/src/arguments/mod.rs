@@ -33,10 +33,10 @@ pub(crate) use reading::{ImportArguments, ReadingArguments};
 pub(crate) use record::SessionArguments;
 pub(crate) use record::{
     DoctorArguments, RecordArguments, RecoverArguments, SessionsArguments, SnapshotArguments, StatusArguments,
-    StopArguments, SwitchArguments,
+    StopArguments, SwitchArguments, TriggerArguments,
 };
 #[cfg(target_os = "linux")]
-pub(crate) use record::{LossMode, RuleArguments};
+pub(crate) use record::{LossMode, RuleArguments, TriggerDoes, TriggerPrograms, events as event_name};
 pub(crate) use registered::AnyCommand;
 pub(crate) use roles::RolesArguments;
 pub(crate) use schema::{
@@ -91,6 +91,8 @@ pub(crate) enum Command {
     Enable(SwitchArguments),
     /// Disable events in a running session
     Disable(SwitchArguments),
+    /// Start, stop or snapshot a session at events, at once and in the program
+    Trigger(TriggerArguments),
     /// Write the current contents of a flight recorder as a trace
     Snapshot(SnapshotArguments),
     /// End a session

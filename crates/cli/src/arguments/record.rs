@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use kymo_schema::level::LogLevel;
 
 use super::{MetadataDialect, NewFolder};
@@ -17,6 +17,7 @@ Examples:
   kymo record -e net:sent --filter 'bytes > 4KiB && host == \"10.*\"' --duration 10s
   kymo record --mode overwrite --detach --name flight && sleep 60; kymo snapshot flight
   kymo record --rotate-size 100MiB --keep 1GiB --detach
+  kymo record --trigger 'start on bench:begin' --trigger 'stop on bench:end' -- ./bench
   kymo record --capture-output -- make      record the output lines, with timestamps
 
 COMMAND keeps its standard streams, terminal and signals. kymo exits with the status of COMMAND,
@@ -82,6 +83,10 @@ pub(crate) struct SessionArguments {
     /// Delete the oldest parts when all parts together exceed this size
     #[arg(long, value_name = "SIZE", value_parser = quantity::some_size)]
     pub(crate) keep: Option<u64>,
+    /// Start, stop or snapshot at an event: `stop on net:lost when port == 80`, `start on bench:begin for 5s`; see `kymo
+    /// trigger --help`; repeatable
+    #[arg(long = "trigger", value_name = "TRIGGER")]
+    pub(crate) triggers: Vec<String>,
     /// Record the lines of COMMAND's standard output and error as events `output:stdout` and `output:stderr`, regardless
     /// of the selected events
     #[arg(long, requires = "command")]
@@ -114,6 +119,7 @@ impl SessionArguments {
             ("--rotate-size", self.rotate_size.is_some()),
             ("--rotate-time", self.rotate_time.is_some()),
             ("--keep", self.keep.is_some()),
+            ("--trigger", !self.triggers.is_empty()),
             ("--capture-output", self.capture_output),
             ("--duration", self.duration.is_some()),
         ];
@@ -197,6 +203,96 @@ pub(crate) struct SwitchArguments {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const TRIGGER_HELP: &str = "\
+Examples:
+  kymo trigger net:lost --when 'port == 80' --do stop
+  kymo trigger bench:begin --do start --for 5s
+  kymo trigger server:error --do snapshot --repeat --every 1min --session flight
+  kymo trigger                              list the triggers of the session
+  kymo trigger --arm                        arm those that have fired anew
+  kymo trigger --start                      start the session now
+
+A trigger acts in the program, at the event, in all of its threads. The event that starts a session
+is the first one of it, the event that stops it the last one; later events are not in the trace. A
+trigger fires once, until it is armed again, or with --repeat each time. A session with a trigger that
+starts it waits for that event. With --scope session, the default, other programs follow through the
+recorder: they stop at the same time, as far as the trace shows, and start some milliseconds later.
+
+Exit status: 0 events of running programs match, 1 no event matches yet, 2 wrong usage.";
+
+#[derive(Args)]
+#[command(after_help = TRIGGER_HELP, group = ArgGroup::new("turn").multiple(false))]
+pub(crate) struct TriggerArguments {
+    /// Events with a matching name `PROVIDER:NAME`; `*` matches any text, `?` any character, `!GLOB` excludes
+    #[arg(value_name = "GLOB", value_parser = events, requires = "effect")]
+    pub(crate) events: Vec<String>,
+    /// What happens at the event
+    #[arg(long = "do", id = "effect", value_enum, value_name = "EFFECT", requires = "events", conflicts_with = "turn")]
+    pub(crate) effect: Option<TriggerDoes>,
+    /// Only events for which this expression is true, such as `port == 80`; see `kymo filter --help`
+    #[arg(short, long, value_name = "EXPR", allow_hyphen_values = true, requires = "effect")]
+    pub(crate) when: Option<String>,
+    /// Only events of programs with a matching name or this PID; `*` matches any text; repeatable
+    #[arg(short, long, value_name = "NAME|PID", value_parser = program, requires = "effect")]
+    pub(crate) process: Vec<String>,
+    /// Stay armed: fire at each such event
+    #[arg(long, requires = "effect")]
+    pub(crate) repeat: bool,
+    /// Fire at most once in this time
+    #[arg(long, value_name = "TIME", value_parser = quantity::seconds, requires = "repeat")]
+    pub(crate) every: Option<u64>,
+    /// Record for this time (with `--do start`)
+    #[arg(long = "for", value_name = "TIME", value_parser = quantity::seconds, requires = "effect")]
+    pub(crate) length: Option<u64>,
+    /// Programs that start or stop
+    #[arg(long, value_enum, default_value = "session")]
+    pub(crate) scope: TriggerPrograms,
+    /// Name of the trigger; one of the same name is replaced; default: the effect
+    #[arg(short, long, value_name = "NAME", requires = "effect")]
+    pub(crate) name: Option<String>,
+    /// Arm a trigger that has fired, or all
+    #[arg(long, value_name = "TRIGGER", num_args = 0..=1, group = "turn")]
+    pub(crate) arm: Option<Option<String>>,
+    /// Disarm a trigger, or all
+    #[arg(long, value_name = "TRIGGER", num_args = 0..=1, group = "turn")]
+    pub(crate) disarm: Option<Option<String>>,
+    /// Remove a trigger; a session without triggers records
+    #[arg(long, value_name = "TRIGGER", group = "turn")]
+    pub(crate) remove: Option<String>,
+    /// Start the session now
+    #[arg(long, group = "turn")]
+    pub(crate) start: bool,
+    /// Stop recording now; the session stays, `kymo stop` ends it
+    #[arg(long, group = "turn")]
+    pub(crate) stop: bool,
+    /// The session; required if there are several
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) session: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Effect of a trigger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TriggerDoes {
+    /// Record from this event on
+    Start,
+    /// Record no more after this event
+    Stop,
+    /// Write the events that programs hold, with this one (with `--mode overwrite`)
+    Snapshot,
+}
+
+/// Programs that a trigger acts on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TriggerPrograms {
+    /// All of the session
+    Session,
+    /// That of the event
+    Program,
 }
 
 #[derive(Args)]
@@ -293,7 +389,7 @@ fn level(text: &str) -> Result<u8, String> {
 }
 
 /// Names of events, all of which have a provider.
-fn events(text: &str) -> Result<String, String> {
+pub(crate) fn events(text: &str) -> Result<String, String> {
     let name = text.strip_prefix('!').unwrap_or(text);
     match name {
         "" => Err("an event is called PROVIDER:NAME; all are `*`".to_owned()),

@@ -15,6 +15,7 @@ mod signals;
 mod status;
 mod streams;
 mod switch;
+mod trigger;
 #[cfg(feature = "view")]
 mod view;
 
@@ -44,6 +45,7 @@ pub(crate) fn run(command: &Command) -> Result<CommandOutcome, StopReason> {
         Command::Enable(arguments) => switch::enable(arguments),
         Command::Disable(arguments) => switch::disable(arguments),
         Command::Filter(arguments) => switch::filter(arguments),
+        Command::Trigger(arguments) => trigger::run(arguments),
         Command::Snapshot(arguments) => switch::snapshot(arguments),
         Command::Stop(arguments) => switch::stop(arguments),
         Command::Status(arguments) => status::run(arguments),

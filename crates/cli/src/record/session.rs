@@ -415,6 +415,7 @@ fn options(
         is_detached: false,
         duration_ms: arguments.duration.map(|nanos| nanos.div_ceil(1_000_000)),
         command: (!arguments.command.is_empty()).then(|| command().collect::<Vec<_>>().join(" ")),
+        triggers: super::trigger::parse_all(&arguments.triggers)?,
     })
 }
 

@@ -1,7 +1,12 @@
 //! The recorded session, for people.
 
+use std::io::{self, Write};
+
 use kymo_recorder::capture::LineCount;
 use kymo_recorder::protocol::{LostEvents, SessionSummary};
+use kymo_recorder::select::SelectionRule;
+use kymo_recorder::trigger::{TriggerEffect, TriggerScope, TriggerStatus};
+use kymo_schema::level::LogLevel;
 
 use crate::show::{bytes, counted, duration, grouped};
 
@@ -182,6 +187,69 @@ pub(crate) fn quoted(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Events and programs that a rule matches, for people.
+pub(super) fn rule(rule: &SelectionRule) -> String {
+    let events = if rule.events.is_empty() { "everything".to_owned() } else { rule.events.join(" ") };
+    let level = rule.level.map_or(String::new(), |level| {
+        format!(", at least {}", LogLevel::of(level.into()).map_or("?", |level| level.name))
+    });
+    let of = match (&rule.tag, rule.processes.is_empty()) {
+        (None, true) if rule.is_within => ", of programs that it records".to_owned(),
+        (_, false) => format!(", of {}", rule.processes.join(" ")),
+        (Some(_), true) => ", of its command".to_owned(),
+        (None, true) => String::new(),
+    };
+    let filter = rule.filter.as_ref().map_or(String::new(), |filter| format!(", if {filter}"));
+    events + &level + &of + &filter
+}
+
+/// A trigger with its state, for people.
+pub(super) fn trigger(status: &TriggerStatus, out: &mut impl Write) -> io::Result<()> {
+    let TriggerStatus { options, is_armed, firings, suppressed, last, programs, watched, why } = status;
+    let effect = effect_word(options.effect);
+    let name = if options.name == effect { String::new() } else { format!("{}: ", options.name) };
+    let length = options.for_ns.map_or(String::new(), |ns| format!(" for {}", duration(ns.into())));
+    let repeats = if options.repeats { ", each time" } else { "" };
+    let every = options.interval_ns.map_or(String::new(), |ns| format!(", at most once in {}", duration(ns.into())));
+    let scope = if options.scope == TriggerScope::Program { ", its program alone" } else { "" };
+    let rule = rule(&options.rule);
+    writeln!(out, "  trigger   {name}{effect} on {rule}{length}{repeats}{every}{scope}")?;
+    let state = match (is_armed, firings) {
+        (true, 0) => "armed".to_owned(),
+        (true, firings) => format!("armed; has fired {}", counted(*firings, "time")),
+        (false, 0) => "disarmed".to_owned(),
+        (false, firings) => format!("has fired {}; `kymo trigger --arm` arms it anew", counted(*firings, "time")),
+    };
+    let early =
+        if *suppressed > 0 { format!(", and was too early {}", counted(*suppressed, "time")) } else { String::new() };
+    writeln!(out, "            {state}{early}")?;
+    if let Some(last) = last {
+        let time = jiff::Timestamp::from_nanosecond(last.ns.into())
+            .map_or_else(|_| last.ns.to_string(), |time| time.to_string());
+        let late = if last.is_late { ", found in the trace" } else { "" };
+        writeln!(
+            out,
+            "            last at {time}, {} of {} (process {}, thread {}){late}",
+            last.event, last.program, last.pid, last.tid
+        )?;
+    }
+    if *watched > 0 {
+        let of = counted(programs + watched, "program");
+        let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };
+        writeln!(out, "            in {programs} of {of}; the recorder watches the others{why}")?;
+    }
+    Ok(())
+}
+
+/// The word for an effect.
+pub(super) fn effect_word(effect: TriggerEffect) -> &'static str {
+    match effect {
+        TriggerEffect::Start => "start",
+        TriggerEffect::Stop => "stop",
+        TriggerEffect::Snapshot => "snapshot",
     }
 }
 

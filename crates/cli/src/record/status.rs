@@ -6,7 +6,6 @@ use kymo_recorder::client::{ClientProblem, nonsense};
 use kymo_recorder::protocol::{
     EventStatus, Keep, ProgramStatus, RecorderReply, RecorderRequest, SessionStatus, Status, Unreachable,
 };
-use kymo_schema::level::LogLevel;
 
 use super::{RecordProblem, ask, show};
 use crate::CommandOutcome;
@@ -67,7 +66,7 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<CommandOutcome, RecordP
 }
 
 fn show_session(session: &SessionStatus, out: &mut impl Write) -> io::Result<()> {
-    let SessionStatus { summary, options } = session;
+    let SessionStatus { summary, options, is_on, triggers } = session;
     let since = duration(i128::from(summary.milliseconds) * 1_000_000);
     let is_flight = options.keep == Keep::Newest;
     let kind = if is_flight { ", a flight recorder" } else { "" };
@@ -78,26 +77,15 @@ fn show_session(session: &SessionStatus, out: &mut impl Write) -> io::Result<()>
         writeln!(out, "  losses    {}", show::losses(summary).unwrap_or_else(|| "none".to_owned()))?;
     }
     writeln!(out, "  trace     {}", options.output.display())?;
+    if !is_on {
+        writeln!(out, "  state     not recording: it waits for a trigger, or `kymo trigger --start`")?;
+    }
+    triggers.iter().try_for_each(|trigger| show::trigger(trigger, out))?;
     for step in options.selection.steps() {
         let act = format!("{:?}", step.act).to_lowercase();
-        writeln!(out, "  {act:<8}  {}", rule(&step.rule))?;
+        writeln!(out, "  {act:<8}  {}", show::rule(&step.rule))?;
     }
     summary.problems.iter().try_for_each(|problem| writeln!(out, "  problem   {problem}"))
-}
-
-fn rule(rule: &kymo_recorder::select::SelectionRule) -> String {
-    let events = if rule.events.is_empty() { "everything".to_owned() } else { rule.events.join(" ") };
-    let level = rule.level.map_or(String::new(), |level| {
-        format!(", at least {}", LogLevel::of(level.into()).map_or("?", |level| level.name))
-    });
-    let of = match (&rule.tag, rule.processes.is_empty()) {
-        (None, true) if rule.is_within => ", of programs that it records".to_owned(),
-        (_, false) => format!(", of {}", rule.processes.join(" ")),
-        (Some(_), true) => ", of its command".to_owned(),
-        (None, true) => String::new(),
-    };
-    let filter = rule.filter.as_ref().map_or(String::new(), |filter| format!(", if {filter}"));
-    events + &level + &of + &filter
 }
 
 fn show_program(program: &ProgramStatus, all_events: bool, out: &mut impl Write) -> io::Result<()> {

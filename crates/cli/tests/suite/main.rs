@@ -56,6 +56,8 @@ mod sql;
 mod status;
 #[cfg(target_os = "linux")]
 mod terminal;
+#[cfg(target_os = "linux")]
+mod triggers;
 mod usage;
 #[cfg(all(unix, feature = "view"))]
 mod view;

@@ -22,7 +22,7 @@ fn recorder(place: &Place) -> Option<rustix::process::Pid> {
     rustix::process::Pid::from_raw(found.file_name()?.to_str()?.parse().ok()?)
 }
 
-fn kill_recorder(place: &Place) -> bool {
+pub fn kill_recorder(place: &Place) -> bool {
     let Some(pid) = recorder(place) else { return false };
     // It may have ended.
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);

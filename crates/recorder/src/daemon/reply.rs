@@ -12,11 +12,12 @@ use crate::filters;
 use crate::program::{DrainTiming, Process};
 use crate::protocol::{
     CLASSES_BYTES_MAX, ClassStatus, ClassesStatus, Keep, Matched, ProgramStatus, RecorderReply, RecorderRequest,
-    SessionOptions, SessionStatus, Status,
+    SessionOptions, SessionStatus, SessionSummary, Status, TriggerTurn,
 };
 use crate::select::{SelectionRule, SelectionStep, SessionSelection};
 use crate::session::RecordingSession;
 use crate::session::serve::ProgramId;
+use crate::trigger::{TRIGGERS_MAX, TriggerEffect, TriggerOptions};
 
 /// Sessions that may run at the same time.
 const SESSIONS_MAX: usize = 64;
@@ -28,6 +29,8 @@ impl Daemon {
             RecorderRequest::Hello { .. } => Err("it was said which version is spoken".to_owned()),
             RecorderRequest::Start { options } => self.start(who, *options),
             RecorderRequest::Take { session, step } => self.take(session.as_deref(), step),
+            RecorderRequest::Trigger { session, trigger } => self.trigger(session.as_deref(), *trigger),
+            RecorderRequest::Turn { session, turn } => self.turn(session.as_deref(), &turn),
             RecorderRequest::Snapshot { session, output } => self.snapshot(session.as_deref(), output),
             RecorderRequest::Stop { session, all } => self.stop(session.as_deref(), all),
             RecorderRequest::Progress { session } => self.progress(&session),
@@ -54,6 +57,16 @@ impl Daemon {
         }
         for step in options.selection.steps() {
             self.check(&step.rule, None)?;
+        }
+        if options.triggers.len() > TRIGGERS_MAX {
+            return Err(format!("a session has at most {TRIGGERS_MAX} triggers"));
+        }
+        for (at, trigger) in options.triggers.iter().enumerate() {
+            self.check_trigger(trigger, &options)?;
+            self.check(&trigger.rule, None)?;
+            if options.triggers[..at].iter().any(|known| known.name == trigger.name) {
+                return Err(format!("there are two triggers `{}`", trigger.name));
+            }
         }
         let owner = (!options.is_detached).then_some(who);
         let output = options.output.clone();
@@ -155,6 +168,73 @@ impl Daemon {
         Ok(RecorderReply::Taken { matched })
     }
 
+    fn check_trigger(&self, trigger: &TriggerOptions, session: &SessionOptions) -> Result<(), String> {
+        if let Some(fault) = trigger.fault() {
+            return Err(fault.to_owned());
+        }
+        if trigger.effect == TriggerEffect::Snapshot && session.keep == Keep::Oldest {
+            return Err(
+                "a trigger takes snapshots of sessions with `--mode overwrite`: all others write everything".to_owned()
+            );
+        }
+        Ok(())
+    }
+
+    fn trigger(&mut self, session: Option<&str>, trigger: TriggerOptions) -> Result<RecorderReply, String> {
+        let at = self.named(session)?;
+        self.find();
+        self.check_trigger(&trigger, &self.sessions[at].options)?;
+        let triggers = self.sessions[at].triggers.all();
+        let is_known = triggers.iter().any(|known| known.options.name == trigger.name);
+        if triggers.len() >= TRIGGERS_MAX && !is_known {
+            return Err(format!("session `{}` has {TRIGGERS_MAX} triggers already", self.sessions[at].name));
+        }
+        let known = &self.sessions[at];
+        let notes = self.check(&trigger.rule, Some(known))?;
+        let matched = Matched { session: known.name.clone(), notes, ..self.matched(&trigger.rule, known) };
+        // Events recorded until now follow the old triggers.
+        self.drain(DrainTiming::Now);
+        let now = self.clocks.now();
+        self.sessions[at].trigger(|triggers| triggers.set(trigger, now));
+        self.triggered(at, matched)
+    }
+
+    fn turn(&mut self, session: Option<&str>, turn: &TriggerTurn) -> Result<RecorderReply, String> {
+        let at = self.named(session)?;
+        self.find();
+        self.drain(DrainTiming::Now);
+        let (now, name) = (self.clocks.now(), self.sessions[at].name.clone());
+        let mut is_there = true;
+        self.sessions[at].trigger(|triggers| match turn {
+            TriggerTurn::Arm(of) => is_there = triggers.arm(of.as_deref(), true) > 0,
+            TriggerTurn::Disarm(of) => is_there = triggers.arm(of.as_deref(), false) > 0,
+            TriggerTurn::Remove(of) => is_there = triggers.remove(of, now),
+            TriggerTurn::Start => triggers.turn(true, now),
+            TriggerTurn::Stop => triggers.turn(false, now),
+        });
+        if !is_there {
+            let names = self.sessions[at].triggers.all().iter().map(|trigger| trigger.options.name.as_str());
+            let names: Vec<&str> = names.collect();
+            let its = if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) };
+            return Err(match turn {
+                TriggerTurn::Arm(Some(of)) | TriggerTurn::Disarm(Some(of)) | TriggerTurn::Remove(of) => {
+                    format!("session `{name}` has no trigger `{of}`: {its}")
+                }
+                _ => format!("session `{name}` has no triggers"),
+            });
+        }
+        self.triggered(at, Matched { session: name, ..Matched::default() })
+    }
+
+    fn triggered(&mut self, at: usize, matched: Matched) -> Result<RecorderReply, String> {
+        self.sessions[at].keep(&self.folder);
+        self.has_changed = true;
+        self.find();
+        self.act(&[]);
+        let status = Box::new(self.session_statuses().swap_remove(at));
+        Ok(RecorderReply::Triggered { matched, status })
+    }
+
     fn matched(&self, rule: &SelectionRule, session: &RecordingSession) -> Matched {
         let classes = self.classes_within(rule, Some(session));
         let its =
@@ -198,13 +278,33 @@ impl Daemon {
         // The session keeps the events that other sessions drain.
         self.drain(DrainTiming::Now);
         self.bury();
+        let summary = self.snapshot_of(at, output)?;
+        Ok(RecorderReply::Snapshot { output: summary.output.clone(), summary })
+    }
+
+    fn snapshot_of(&mut self, at: usize, output: Option<PathBuf>) -> Result<SessionSummary, String> {
         let there = output.clone().unwrap_or_else(|| self.sessions[at].options.output.clone());
         let snapshot = self.sessions[at].snapshot(output, &mut self.clocks);
         let snapshot = snapshot.map_err(|error| not_begun(&there, &error))?;
         let flight = std::mem::take(&mut self.sessions[at].flight);
         let summary = self.write_snapshot(snapshot, &flight);
         self.sessions[at].flight = flight;
-        Ok(RecorderReply::Snapshot { output: summary.output.clone(), summary })
+        Ok(summary)
+    }
+
+    /// Takes the snapshots that triggers have asked for: sessions stopped at those events, and go on now.
+    pub(crate) fn take_snapshots(&mut self) {
+        for at in 0..self.sessions.len() {
+            if self.sessions[at].triggers.take_snapshots() == 0 {
+                continue;
+            }
+            if let Err(problem) = self.snapshot_of(at, None) {
+                self.sessions[at].problem(format!("a trigger's snapshot was not written: {problem}"));
+            }
+            let now = self.clocks.now();
+            self.sessions[at].trigger(|triggers| triggers.turn(true, now));
+            self.act(&[]);
+        }
     }
 
     fn stop(&mut self, session: Option<&str>, all: bool) -> Result<RecorderReply, String> {
@@ -236,7 +336,15 @@ impl Daemon {
 
     /// Status of sessions.
     fn session_statuses(&self) -> Vec<SessionStatus> {
-        self.sessions.iter().map(RecordingSession::status).collect()
+        let status = |session: &RecordingSession| {
+            let mut status = session.status();
+            let its = || self.served.iter().filter(|served| session.takes_program(&served.who));
+            for trigger in &mut status.triggers {
+                its().for_each(|served| served.add_trigger(&session.name, trigger, &session.triggers));
+            }
+            status
+        };
+        self.sessions.iter().map(status).collect()
     }
 
     /// The same without the parts that may be long.

@@ -55,6 +55,14 @@ impl ClassFilter {
         Ok(Self { predicate, sources: names.sources(&keys), verdict, missing, notes })
     }
 
+    /// The filter that is true for all events.
+    #[must_use]
+    pub fn always() -> Self {
+        let predicate = Predicate { inputs: Vec::new(), root: Test::Constant(Some(true)) };
+        let (sources, missing, notes) = (Vec::new(), Vec::new(), Vec::new());
+        Self { predicate, sources, verdict: Verdict::AlwaysTrue, missing, notes }
+    }
+
     #[cfg(test)]
     pub(super) fn of(predicate: Predicate, sources: Vec<InputSource>) -> Self {
         Self { predicate, sources, verdict: Verdict::Depends, missing: Vec::new(), notes: Vec::new() }

@@ -145,6 +145,8 @@ pub(crate) struct Lanes {
     reaped: Option<Instant>,
     /// The lane that comes first in the next round.
     next: u16,
+    /// How far the events of lanes were looked into before they are taken.
+    peeked: HashMap<u16, Position>,
 }
 
 type Memory = RecorderSide<Control>;
@@ -252,6 +254,33 @@ impl Lanes {
         }
         drained.cut_ever = self.cut;
         Ok(drained)
+    }
+
+    /// Looks into the events of a look that it has not looked into, and takes none.
+    pub(crate) fn peek(
+        &mut self,
+        memory: &Memory,
+        known: &ProgramFacts,
+        all: &[SubBufferSnapshot],
+        each: &mut dyn FnMut(&EventRun<'_>),
+    ) -> io::Result<()> {
+        for seen in all {
+            let taken = self.lanes.get(&seen.lane).map_or(Position::default(), |state| state.position);
+            let before = self.peeked.get(&seen.lane).map_or(taken, |peeked| peeked.later(taken));
+            if seen.sequence < before.sequence || seen.sequence == before.sequence && seen.bytes <= before.bytes {
+                continue;
+            }
+            let from = if seen.sequence == before.sequence { before.bytes } else { 0 };
+            self.bytes.resize((seen.bytes - from) as usize, 0);
+            if memory.copy(seen, from, &mut self.bytes)? {
+                let state = DrainedLane::new(before, seen.thread);
+                let run = run(seen, &state, from, 0, &self.bytes, step_max(known.identity.clock));
+                each(&run);
+                let position = Position { sequence: seen.sequence, bytes: seen.bytes, last: run.last, discarded: 0 };
+                self.peeked.insert(seen.lane, position);
+            }
+        }
+        Ok(())
     }
 
     fn step(

@@ -19,7 +19,7 @@
 //! where its steps begin        the same for those whose size has to be found out
 //! ```
 
-use kymo_lane::contexts;
+use kymo_lane::{VERDICT_BYTES, VERDICT_ID, VERDICT_UNJUDGED, contexts};
 use kymo_schema::definition;
 use kymo_schema::field::{ByteCount, DefinedField, FieldType, IntegerType, ScalarType};
 use kymo_writer::EVENT_HEAD_BYTES;
@@ -89,13 +89,49 @@ pub struct EventWalk {
     /// Events with times slightly before the event before them, or after the last one: they get
     /// that one's time.
     pub stepped: u64,
+    /// A verdict about the next event of its ID. It may stand at the end of one run, and its event at
+    /// the begin of the next one.
+    pub verdict: Option<EventVerdict>,
+    /// Ticks from the begin to the first event that is kept.
+    pub first: u32,
     /// Ticks from the begin to the last event.
     offset: u32,
 }
 
+/// Words of a program about its next event with an ID: it has fired triggers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventVerdict {
+    /// The event's ID.
+    pub event: u16,
+    /// Groups of sessions that keep the event.
+    pub groups: u8,
+    /// Triggers that it has fired, one bit each.
+    pub triggers: u32,
+    /// The program has not judged it.
+    pub is_unjudged: bool,
+}
+
+impl EventVerdict {
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let [e0, e1, groups, flags, t0, t1, t2, t3, ..] = *bytes else { return None };
+        let (event, triggers) = (u16::from_le_bytes([e0, e1]), u32::from_le_bytes([t0, t1, t2, t3]));
+        Some(Self { event, groups, triggers, is_unjudged: flags & VERDICT_UNJUDGED != 0 })
+    }
+}
+
+/// Decides on events of a walk.
+pub trait JudgeEvents {
+    /// Whether to keep an event, by its ID in the program, with its time in ticks after the begin of the run, and the
+    /// bytes after its head.
+    fn passes(&mut self, id: u16, offset: u32, event: &[u8]) -> bool;
+
+    /// Whether the verdict about an event keeps it, at any time.
+    fn forces(&mut self, verdict: &EventVerdict) -> bool;
+}
+
 /// Possible times, in ticks after the begin of the run's sub-buffer or the event before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TickRange {
+pub struct TickRange<'w> {
     /// The low half of the ticks at the begin.
     pub begin: u32,
     /// Ticks from there to the last event.
@@ -105,20 +141,30 @@ pub struct TickRange {
     /// Ticks from there to the last event that is wanted; a value before the first one means that
     /// none is.
     pub last: u32,
+    /// Later times that are wanted too, first and last ones, in order.
+    pub more: &'w [(u32, u32)],
     /// How many ticks a time may be before the one before it.
     pub back: u32,
 }
 
-impl TickRange {
-    /// Times of a run; its events from `first` to `last` are wanted.
-    pub(crate) fn of(run: &EventRun<'_>, first: u64, last: u64, back: u32) -> Self {
-        let low = |ticks: u64| ticks.saturating_sub(run.begin).min(u32::MAX.into()) as u32;
-        let mut times = Self { begin: run.begin as u32, span: low(run.last), first: low(first), last: low(last), back };
-        if first > run.last || last < run.begin {
-            // The run has no event that is wanted.
-            (times.first, times.last) = (1, 0);
-        }
-        times
+/// Ticks after the begin of a run.
+fn within(run: &EventRun<'_>, ticks: u64) -> u32 {
+    ticks.saturating_sub(run.begin).min(u32::MAX.into()) as u32
+}
+
+/// The parts of a run that are wanted, and not before `earliest`: first and last ticks after its begin.
+pub(crate) fn wanted_parts(run: &EventRun<'_>, windows: &[(u64, u64)], earliest: u64) -> Vec<(u32, u32)> {
+    let windows = windows.iter().map(|(first, last)| ((*first).max(earliest), *last));
+    let its = windows.filter(|(first, last)| *first <= run.last && *last >= run.begin);
+    its.map(|(first, last)| (within(run, first), within(run, last))).collect()
+}
+
+impl<'w> TickRange<'w> {
+    /// Times of a run, of which those [parts](wanted_parts) are wanted.
+    pub(crate) fn of(run: &EventRun<'_>, parts: &'w [(u32, u32)], back: u32) -> Self {
+        // Without any, the run has no event that is wanted.
+        let ((first, last), more) = parts.split_first().map_or(((1, 0), &[][..]), |(part, more)| (*part, more));
+        Self { begin: run.begin as u32, span: within(run, run.last), first, last, more, back }
     }
 
     /// Corrects a time that is not between the event before and the last one; `None`: it is no
@@ -129,6 +175,40 @@ impl TickRange {
             return Some(self.span);
         }
         (before.wrapping_sub(offset) <= self.back).then_some(before)
+    }
+}
+
+/// The wanted times of a run that a walk has come to.
+struct WantedPart<'w> {
+    first: u64,
+    ticks: u64,
+    last: u32,
+    more: &'w [(u32, u32)],
+}
+
+impl<'w> WantedPart<'w> {
+    fn of(times: &TickRange<'w>) -> Self {
+        Self { more: times.more, ..Self::new(times.first, times.last) }
+    }
+
+    fn new(first: u32, last: u32) -> Self {
+        Self { first: first.into(), ticks: (u64::from(last) + 1).saturating_sub(first.into()), last, more: &[] }
+    }
+
+    #[inline]
+    fn lacks(&self, offset: u32) -> bool {
+        u64::from(offset).wrapping_sub(self.first) >= self.ticks
+    }
+
+    /// Turns to the part that may have a time, if this one is over.
+    #[cold]
+    fn turn(&mut self, offset: u32) -> &Self {
+        while offset > self.last
+            && let Some(((first, last), more)) = self.more.split_first()
+        {
+            *self = Self { more, ..Self::new(*first, *last) };
+        }
+        self
     }
 }
 
@@ -147,7 +227,18 @@ impl EventWalk {
     /// Before the first event.
     #[must_use]
     pub fn begin() -> Self {
-        Self { read: 0, kept: 0, events: 0, refused: 0, lost: 0, outside: 0, stepped: 0, offset: 0 }
+        Self {
+            read: 0,
+            kept: 0,
+            events: 0,
+            refused: 0,
+            lost: 0,
+            outside: 0,
+            stepped: 0,
+            verdict: None,
+            first: 0,
+            offset: 0,
+        }
     }
 }
 
@@ -194,30 +285,30 @@ impl TreatmentTable {
         length(&self.contexts, event).unwrap_or(event.len())
     }
 
-    /// Continues the walk. `passes` decides on events, by their ids in the program, with the bytes
-    /// after their heads.
+    /// Continues the walk; `judge` decides on events.
     pub fn walk(
         &self,
         bytes: &mut [u8],
-        times: &TickRange,
+        times: &TickRange<'_>,
         walk: &mut EventWalk,
-        mut passes: impl FnMut(u16, &[u8]) -> bool,
+        judge: &mut impl JudgeEvents,
     ) -> WalkStop {
         // Measured: an event of fixed size costs one look each at the table, the time and the size.
-        let wanted = (u64::from(times.last) + 1).saturating_sub(times.first.into());
+        let mut part = WantedPart::of(times);
         while walk.read < bytes.len() {
             let at = walk.read;
             let Some(head) = bytes.get(at..at + EVENT_HEAD_BYTES) else { return WalkStop::Broken };
             let id = u16::from_le_bytes([head[0], head[1]]);
             let mut offset = u32::from_le_bytes([head[2], head[3], head[4], head[5]]).wrapping_sub(times.begin);
             let entry = self.entries.get(usize::from(id)).copied().unwrap_or(0);
-            if entry == 0 {
-                return WalkStop::Unknown(id);
-            }
             let what = entry >> 16 & WHAT;
             let size = (entry >> 32) as usize;
-            let size =
-                if what & VARIABLE == 0 { Some(size) } else { self.length(size, &bytes[at + EVENT_HEAD_BYTES..]) };
+            let size = match () {
+                () if entry == 0 && id != VERDICT_ID => return WalkStop::Unknown(id),
+                () if entry == 0 => self.verdict_length(&bytes[at + EVENT_HEAD_BYTES..]),
+                () if what & VARIABLE == 0 => Some(size),
+                () => self.length(size, &bytes[at + EVENT_HEAD_BYTES..]),
+            };
             let end = size.map(|size| at + EVENT_HEAD_BYTES + size).filter(|end| *end <= bytes.len());
             let Some(end) = end else { return WalkStop::Broken };
             if offset < walk.offset || offset > times.span {
@@ -226,13 +317,19 @@ impl TreatmentTable {
                 (offset, walk.stepped) = (time, walk.stepped + 1);
             }
             (walk.offset, walk.read) = (offset, end);
-            if u64::from(offset).wrapping_sub(times.first.into()) >= wanted {
+            if entry == 0 {
+                walk.verdict = EventVerdict::of(&bytes[end - VERDICT_BYTES as usize..end]);
+                continue;
+            }
+            let is_forced = walk.verdict.is_some_and(|verdict| verdict.event == id)
+                && walk.verdict.take().is_some_and(|verdict| judge.forces(&verdict));
+            if part.lacks(offset) && !is_forced && part.turn(offset).lacks(offset) {
                 walk.outside += 1;
                 continue;
             }
             let is_kept = match what & !VARIABLE {
                 KEEP => true,
-                ASK => passes(id, &bytes[at + EVENT_HEAD_BYTES..end]),
+                ASK => is_forced || judge.passes(id, offset, &bytes[at + EVENT_HEAD_BYTES..end]),
                 LOSE => {
                     walk.lost += 1;
                     false
@@ -248,11 +345,18 @@ impl TreatmentTable {
                 if walk.kept != at {
                     bytes.copy_within(at..end, walk.kept);
                 }
+                walk.first = if walk.events == 0 { offset } else { walk.first };
                 walk.kept += end - at;
                 walk.events += 1;
             }
         }
         WalkStop::End
+    }
+
+    /// Bytes of a verdict behind its head: the contexts come first.
+    #[cold]
+    fn verdict_length(&self, event: &[u8]) -> Option<usize> {
+        Some(length(&self.contexts, event)? + VERDICT_BYTES as usize)
     }
 
     #[inline(never)]
@@ -338,12 +442,26 @@ mod tests {
         [&id.to_le_bytes(), &ticks.to_le_bytes()[..], fields].concat()
     }
 
-    const ALL: TickRange = TickRange { begin: 0xffff_fff0, span: 100, first: 0, last: u32::MAX, back: 0 };
+    const ALL: TickRange<'_> =
+        TickRange { begin: 0xffff_fff0, span: 100, first: 0, last: u32::MAX, more: &[], back: 0 };
 
-    fn walked(table: &TreatmentTable, bytes: &[u8], times: &TickRange) -> (Vec<u8>, EventWalk, WalkStop) {
+    /// Events that begin with 7 pass; verdicts for group 0 keep theirs.
+    struct Sevens;
+
+    impl JudgeEvents for Sevens {
+        fn passes(&mut self, _: u16, _: u32, event: &[u8]) -> bool {
+            event.first() == Some(&7)
+        }
+
+        fn forces(&mut self, verdict: &EventVerdict) -> bool {
+            verdict.groups & 1 != 0
+        }
+    }
+
+    fn walked(table: &TreatmentTable, bytes: &[u8], times: &TickRange<'_>) -> (Vec<u8>, EventWalk, WalkStop) {
         let mut bytes = bytes.to_vec();
         let mut walk = EventWalk::begin();
-        let stop = table.walk(&mut bytes, times, &mut walk, |_, event| event.first() == Some(&7));
+        let stop = table.walk(&mut bytes, times, &mut walk, &mut Sevens);
         bytes.truncate(walk.kept);
         (bytes, walk, stop)
     }
@@ -373,8 +491,48 @@ mod tests {
         assert_eq!((before.events, before.outside, behind.events, behind.outside), (2, 2, 1, 3));
         // An empty window has no events, at any time.
         let last = event(0, 0xffff_ffff, &[0, 0, 1, 2, 3, 4]);
-        let (_, none, _) = walked(&table, &last, &TickRange { begin: 0, span: u32::MAX, first: 1, last: 0, back: 0 });
+        let (_, none, _) = walked(&table, &last, &TickRange { begin: 0, span: u32::MAX, first: 1, last: 0, ..ALL });
         assert_eq!((none.events, none.outside), (0, 1));
+    }
+
+    /// A session that starts and stops has the events of several windows, and those that start and stop it.
+    #[test]
+    fn windows_and_verdicts_decide() {
+        let mut table = TreatmentTable::new(&[]);
+        table.say(0, &[number("a", 1)], EventTreatment::Keep(0));
+        table.say(1, &[number("a", 1)], EventTreatment::Ask(1));
+        let verdict = |ticks: u32, id: u8, groups: u8| {
+            event(VERDICT_ID, ticks, &[id, 0, groups, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+        };
+        let ticks = [10, 20, 30, 40, 50, 60];
+        let all: Vec<u8> = ticks.into_iter().flat_map(|ticks| event(0, ticks, &[ticks as u8])).collect();
+        let kept = |bytes: &[u8], times: &TickRange<'_>| {
+            let (kept, walk, stop) = walked(&table, bytes, times);
+            let values: Vec<u8> = kept.chunks(7).map(|event| event[6]).collect();
+            (values, walk.outside, walk.verdict, stop)
+        };
+        let times = TickRange { begin: 0, first: 15, last: 25, more: &[(40, 40), (55, 58), (60, 100)], ..ALL };
+        assert_eq!(kept(&all, &times), (vec![20, 40, 60], 3, None, WalkStop::End));
+        // The event of a verdict is kept at any time, if it is about a group of the session; others go between.
+        let told = [
+            verdict(70, 1, 1),
+            event(0, 71, &[1]),
+            event(1, 72, &[2]),
+            event(1, 73, &[3]),
+            verdict(74, 1, 2),
+            event(1, 75, &[4]),
+            verdict(76, 1, 1),
+        ];
+        let none = TickRange { begin: 0, first: 1, last: 0, ..ALL };
+        let open = EventVerdict { event: 1, groups: 1, triggers: 9, is_unjudged: false };
+        assert_eq!(kept(&told.concat(), &none), (vec![2], 3, Some(open), WalkStop::End));
+        // A verdict at the end of a run is about an event of the next one.
+        let mut walk = EventWalk::begin();
+        walk.verdict = Some(open);
+        let mut next = event(1, 80, &[5]);
+        assert_eq!(table.walk(&mut next, &none, &mut walk, &mut Sevens), WalkStop::End);
+        assert_eq!((walk.events, walk.verdict), (1, None));
+        assert_eq!(kept(&verdict(1, 1, 1)[..20], &none).3, WalkStop::Broken);
     }
 
     #[test]
@@ -433,7 +591,7 @@ mod tests {
         let bytes = proptest::collection::vec(0_u8..4, 0..200);
         proptest::test_runner::TestRunner::new(config)
             .run(&bytes, |bytes| {
-                let times = TickRange { begin: 0, span: 1 << 24, first: 0, last: u32::MAX, back: 1 << 16 };
+                let times = TickRange { begin: 0, span: 1 << 24, back: 1 << 16, ..ALL };
                 let (kept, walk, _) = walked(&table, &bytes, &times);
                 let (again, same, stop) = walked(&table, &kept, &times);
                 proptest::prop_assert_eq!(

@@ -5,7 +5,9 @@
 //!            └────> Seen:   what it is, for people; not held                 otherwise: others may record it
 //! ```
 
-use std::collections::HashMap;
+mod triggers;
+
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::sync::Arc;
 
@@ -15,18 +17,20 @@ use kymo_schema::definition::{Definition, EventClass};
 use crate::filters::{ClassFilter, FilterCompiler, Placed, Placer, ProgramConstants};
 use crate::program::drain::DrainProgress;
 use crate::program::find::{ProgramFile, behind_ns, outer_pid};
+use crate::program::groups::GroupControl;
 use crate::program::objects::{self, Objects};
 use crate::program::rest::Rest;
 use crate::program::{Control, Program, ProgramIdentity, ProgramRefusal};
 use crate::protocol::{ClassStatus, EventStatus, Keep, LanePool, ProgramStatus};
 use crate::select::ProgramCandidate;
+use crate::session::watch::{TriggerName, TriggerWatch};
 use crate::session::{RecordingSession, WatchedClocks};
 
 /// Bytes that a program's lanes may have when no session sets a limit.
 pub(crate) const POOL_BYTES: u64 = 16 << 20;
 
 /// Reported of a program that defines too many events.
-const FULL: &str = "more events than there is room for, 65,536 or 4 MiB of definitions, plugins that were loaded again counted again: \
+const FULL: &str = "more events than there is room for, 65,535 or 4 MiB of definitions, plugins that were loaded again counted again: \
                     those beyond are not recorded";
 /// Unusable definitions of a program that the summary of a session names; `kymo status` names more.
 const TOLD_MAX: usize = 10;
@@ -69,6 +73,14 @@ pub(crate) struct Served {
     pub(crate) lost_lately: u64,
     /// Objects that it can execute; `None`: the recorder cannot see them.
     objects: Option<Objects>,
+    /// Sessions that triggers control.
+    pub(crate) groups: GroupControl,
+    /// Ticks of its clock in a second; 0: unknown yet.
+    pub(crate) frequency: u64,
+    /// Events whose triggers the recorder watches, and why, by session and trigger.
+    watched: HashMap<TriggerName, BTreeSet<String>>,
+    /// Triggers that the recorder watches in recorded events.
+    watch: TriggerWatch,
 }
 
 /// A program that no session wants events of.
@@ -83,6 +95,9 @@ pub(crate) struct UnwantedProgram {
     /// It was gone when the recorder saw it: its events stay for a client that comes back for them.
     pub(crate) is_dead: bool,
 }
+
+/// An event, and its filter; `Err`: the control value without a filter.
+type EventFilter = (u16, Arc<EventClass>, Result<ClassFilter, u8>);
 
 /// Identity of a program.
 #[derive(Clone, Debug)]
@@ -145,6 +160,10 @@ impl Served {
             rest: Rest::new(),
             lost_lately: 0,
             objects: pid.map(Objects::of),
+            groups: GroupControl::default(),
+            frequency: 0,
+            watched: HashMap::new(),
+            watch: TriggerWatch::default(),
         };
         served.note(new);
         served.note_full();
@@ -220,6 +239,8 @@ impl Served {
     /// All events have to be switched again.
     fn unsettle(&mut self) {
         self.unsettled = self.events().map(|(id, _)| id).collect();
+        self.watched.clear();
+        self.watch.clear();
         self.placed.clear();
         self.filtered_contexts = 0;
     }
@@ -272,8 +293,15 @@ impl Served {
         if !wanting.iter().any(|session| session.has_started(&self.who)) {
             self.close()?;
         }
-        let filters = self.filters(&wanting);
-        let carried = filters.iter().filter_map(|(_, _, filter)| filter.as_ref().ok());
+        let key = self.key();
+        let (grouped, others): (Vec<&RecordingSession>, Vec<&RecordingSession>) =
+            wanting.iter().partition(|session| session.triggers.group(key).is_some());
+        let filters = self.filters(&others);
+        let of_groups: Vec<_> = grouped.iter().map(|session| self.filters(&[session])).collect();
+        let triggers = self.trigger_filters(&wanting);
+        let carried =
+            filters.iter().chain(of_groups.iter().flatten()).filter_map(|(_, _, filter)| filter.as_ref().ok());
+        let carried = carried.chain(triggers.values().flatten().map(|trigger| &trigger.filter));
         self.filtered_contexts |= carried.fold(0, |all, filter| all | filter.carried());
         // The program first learns how to record, then which events, so that it records no event in
         // another way than is wanted.
@@ -283,11 +311,18 @@ impl Served {
             self.program.say(&wants)?;
             self.wants = Some(wants);
         }
-        for (id, to) in self.place(&filters, compiler)? {
-            if self.switched.get(&id) != Some(&to) {
-                self.program.switch(id, to)?;
-                self.switched.insert(id, to);
+        let switched = self.place(&filters, compiler)?;
+        if grouped.is_empty() && !self.groups.is_used() {
+            self.watch_events(&triggers, |_| u64::MAX);
+            for (id, to) in switched {
+                let to = if to == 0 && triggers.contains_key(&id) { 1 } else { to };
+                if self.switched.get(&id) != Some(&to) {
+                    self.program.switch(id, to)?;
+                    self.switched.insert(id, to);
+                }
             }
+        } else {
+            self.settle_groups(&grouped, (switched, &filters), &of_groups, &triggers, compiler)?;
         }
         self.unsettled.clear();
         Ok(())
@@ -295,7 +330,7 @@ impl Served {
 
     /// For each event that is not switched yet, the filter that accepts the events that at least
     /// one session wants; `Err`: the control value without a filter.
-    fn filters(&self, sessions: &[&RecordingSession]) -> Vec<(u16, Arc<EventClass>, Result<ClassFilter, u8>)> {
+    fn filters(&self, sessions: &[&RecordingSession]) -> Vec<EventFilter> {
         let facts = ProgramConstants { pid: Some(self.who.identity.pid), contexts: &self.program.known().contexts };
         let filter = |class: &EventClass| {
             let wanting: Vec<Vec<String>> =
@@ -315,11 +350,7 @@ impl Served {
     }
 
     /// Puts filters into the program; returns the control values for its events.
-    fn place(
-        &mut self,
-        filters: &[(u16, Arc<EventClass>, Result<ClassFilter, u8>)],
-        compiler: &mut FilterCompiler,
-    ) -> io::Result<Vec<(u16, u8)>> {
+    fn place(&mut self, filters: &[EventFilter], compiler: &mut FilterCompiler) -> io::Result<Vec<(u16, u8)>> {
         let asked: Vec<(u16, (&ClassFilter, &EventClass))> =
             filters.iter().filter_map(|(id, class, filter)| Some((*id, (filter.as_ref().ok()?, &**class)))).collect();
         if !asked.is_empty() && !self.is_dead {

@@ -2,7 +2,9 @@
 
 use crate::clock::step_max;
 use crate::program::run::{EventRun, LaneEnd, RunSink};
-use crate::program::walk::{self, EventTreatment, EventWalk, TickRange, TreatmentTable, WalkStop};
+use crate::program::walk::{
+    self, EventTreatment, EventVerdict, EventWalk, JudgeEvents, TickRange, TreatmentTable, WalkStop, wanted_parts,
+};
 use crate::program::{ProgramFacts, ProgramIdentity};
 use crate::trace::Output;
 use kymo_schema::definition::EventClass;
@@ -27,6 +29,31 @@ pub trait Choose {
     /// Called for each event of classes that are [`ClassDecision::Ask`]: its contexts and its
     /// fields, as encoded.
     fn passes(&mut self, program: &ProgramIdentity, class: &EventClass, contexts: &[u8], fields: &[u8]) -> bool;
+
+    /// Whether the trace has an event because of its verdict: it has started or stopped recording. Its
+    /// class is [`ClassDecision::Ask`].
+    fn forces(&mut self, _: &ProgramIdentity, _: &EventVerdict) -> bool {
+        false
+    }
+}
+
+/// Decides on the events of a walk over a run of a program.
+pub(crate) struct RunJudge<'a> {
+    pub(crate) program: &'a ProgramFacts,
+    pub(crate) table: &'a TreatmentTable,
+    pub(crate) choose: &'a mut dyn Choose,
+}
+
+impl JudgeEvents for RunJudge<'_> {
+    fn passes(&mut self, id: u16, _: u32, event: &[u8]) -> bool {
+        let class = self.program.events.get(usize::from(id)).and_then(Option::as_ref);
+        let (contexts, fields) = event.split_at(self.table.context_bytes(event));
+        class.is_some_and(|class| self.choose.passes(&self.program.identity, class, contexts, fields))
+    }
+
+    fn forces(&mut self, verdict: &EventVerdict) -> bool {
+        self.choose.forces(&self.program.identity, verdict)
+    }
 }
 
 /// Selects all events.
@@ -58,16 +85,18 @@ impl RunSink for SingleTrace<'_> {
 }
 
 /// Number of events of a run that would be in a trace that cannot be begun.
-pub(crate) fn chosen(program: &ProgramFacts, run: &EventRun<'_>, earliest: u64, choose: &mut dyn Choose) -> u64 {
+pub(crate) fn chosen(
+    program: &ProgramFacts,
+    run: &EventRun<'_>,
+    windows: &[(u64, u64)],
+    choose: &mut dyn Choose,
+) -> u64 {
     let Some(carried) = walk::carried(program, run.contexts) else { return 0 };
     let (mut bytes, mut table, mut walk) = (run.bytes.to_vec(), TreatmentTable::new(&carried), EventWalk::begin());
-    let times = TickRange::of(run, earliest, u64::MAX, step_max(program.identity.clock));
+    let parts = wanted_parts(run, windows, 0);
+    let times = TickRange::of(run, &parts, step_max(program.identity.clock));
     loop {
-        let stop = table.walk(&mut bytes, &times, &mut walk, |id, event| {
-            let class = program.events.get(usize::from(id)).and_then(Option::as_ref);
-            let (contexts, fields) = event.split_at(table.context_bytes(event));
-            class.is_some_and(|class| choose.passes(&program.identity, class, contexts, fields))
-        });
+        let stop = table.walk(&mut bytes, &times, &mut walk, &mut RunJudge { program, table: &table, choose });
         let WalkStop::Unknown(id) = stop else { return walk.events };
         if let Some(fields) = program.refused.get(&id) {
             table.say(id, fields, EventTreatment::Refuse);

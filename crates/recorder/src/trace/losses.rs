@@ -21,8 +21,14 @@ impl Output {
     }
 
     /// No class of events can be written: counts the events of a run, as far as they are known.
-    pub(super) fn unwalked(&mut self, program: &ProgramFacts, run: &EventRun<'_>, choose: &mut dyn Choose) {
-        let events = if self.error.is_some() { chosen(program, run, self.wanted.0, choose) } else { 0 };
+    pub(super) fn unwalked(
+        &mut self,
+        program: &ProgramFacts,
+        run: &EventRun<'_>,
+        windows: &[(u64, u64)],
+        choose: &mut dyn Choose,
+    ) {
+        let events = if self.error.is_some() { chosen(program, run, windows, choose) } else { 0 };
         if events == 0 {
             return self.unreadable(program, run, LossCause::Unwritten, run.bytes.len());
         }

@@ -35,7 +35,7 @@ pub(super) struct Recorded {
 
 impl Recorded {
     fn of(status: &SessionStatus, classes: &ClassesStatus) -> Self {
-        let SessionStatus { summary, options } = status;
+        let SessionStatus { summary, options, .. } = status;
         let command = options.command.as_ref().map(|command| command.chars().take(COMMAND_MAX).collect::<String>());
         let mut told = json!({
             "session": summary.session,
@@ -254,7 +254,8 @@ mod tests {
 
     fn session(name: &str, output: PathBuf) -> SessionStatus {
         let summary = SessionSummary { session: name.to_owned(), output: output.clone(), ..SessionSummary::default() };
-        SessionStatus { summary, options: SessionOptions { output, ..SessionOptions::default() } }
+        let options = SessionOptions { output, ..SessionOptions::default() };
+        SessionStatus { summary, options, ..SessionStatus::default() }
     }
 
     /// Paths are compared by where they lead; a path that does not exist yet is where it will be.

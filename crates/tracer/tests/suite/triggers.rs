@@ -23,8 +23,12 @@ static OTHER: Event = Event::new(b"event test:other\nfield u64 value\n");
 const SLOT: u8 = 2;
 
 fn offer(event: &Event, value: u64) {
-    if event.is_on() && event.is_kept(&value) {
-        event.record(&value.to_le_bytes());
+    if event.is_on()
+        && event.is_kept(&value)
+        && let Some(mut write) = event.enter(8)
+    {
+        write.put(&value.to_le_bytes());
+        write.leave();
     }
 }
 
@@ -62,7 +66,7 @@ impl Triggers {
             recorder.set_image(number, image).expect("it can be written");
         }
         recorder.cover(64).expect("it can be written");
-        recorder.set_base(RecordingGroups { bits: OTHER_GROUPS, base: 1 }).expect("it can be written");
+        recorder.set_base(RecordingGroups { bits: OTHER_GROUPS, base: 1, changes: 0 }).expect("it can be written");
         for (id, control) in ids.into_iter().zip([SLOT, 0, 1]) {
             recorder.switch(id, control).expect("it can be written");
         }
@@ -164,14 +168,23 @@ fn start_and_stop(folder: &Path) {
     assert_eq!((triggers.recorded().len(), triggers.firings(4).len()), (5 * 7, 10));
     triggers.arm(4, true, 1 << 60);
     (0..5).for_each(|_| [10, 20].into_iter().for_each(step));
-    assert_eq!(triggers.firings(14).len(), 0, "the last firing is too recent");
-    assert!(triggers.watch.recorder.suppressed(0).expect("it can be read") >= 5);
+    assert_eq!(triggers.firings(14).len(), 2, "then the last firing is too recent");
+    assert!(triggers.watch.recorder.suppressed(0).expect("it can be read") >= 4);
     triggers.recorded();
 
-    // A base of the recorder takes the changes of triggers back.
-    triggers.watch.recorder.set_base(RecordingGroups { bits: OTHER_GROUPS | 1, base: 2 }).expect("it can be written");
+    // A base of the recorder takes the changes of triggers back, if it knew all of them.
+    for (base, changes) in [(2, 15), (3, 16)] {
+        let groups = RecordingGroups { bits: OTHER_GROUPS | 1, base, changes };
+        triggers.watch.recorder.set_base(groups).expect("it can be written");
+        let is_on = triggers.watch.recorder.groups().expect("it can be read").bits & 1 != 0;
+        assert_eq!(is_on, changes == 16);
+    }
     step(15);
     assert_eq!(triggers.recorded(), [(0, 15), (2, 15)], "`work` is not switched yet");
+    // Events that are recorded without arguments are left to the recorder.
+    JUDGED.record(&10_u64.to_le_bytes());
+    let unjudged = (3, u64::from(triggers.ids[0]) | 1 << 24);
+    assert_eq!(triggers.recorded(), [unjudged, (0, 10)]);
     in_children(folder, &path);
 }
 

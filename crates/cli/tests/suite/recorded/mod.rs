@@ -36,6 +36,11 @@ pub fn act() {
                     counted += 1;
                 }
             }
+            // As sites of programs do it: the event's filters and triggers are asked.
+            "offer" => {
+                (counted..counted + number).for_each(offer);
+                counted += number;
+            }
             "from" => counted = number,
             "slowly" => {
                 for _ in 0..number {
@@ -93,6 +98,16 @@ pub fn act() {
         println!("@done");
     }
     std::process::exit(0);
+}
+
+fn offer(value: u64) {
+    if COUNT.is_on()
+        && COUNT.is_kept(&value)
+        && let Some(mut write) = COUNT.enter(8)
+    {
+        write.put(&value.to_le_bytes());
+        write.leave();
+    }
 }
 
 fn record_other(value: u64) {

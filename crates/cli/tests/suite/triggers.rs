@@ -1,0 +1,273 @@
+//! Triggers: events start and stop sessions, in the program and at that event.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::recorded::{Place, Program, until, words};
+use crate::resumed::kill_recorder;
+
+/// Values of an event in a trace.
+fn values(place: &Place, trace: &str) -> Vec<u64> {
+    place.says(&["check", trace], 0);
+    place.values(&place.path(trace), "test:count")
+}
+
+fn range(ranges: &[(u64, u64)]) -> Vec<u64> {
+    ranges.iter().flat_map(|(first, last)| *first..=*last).collect()
+}
+
+/// Begins a session of programs that starts with one value and stops with another one.
+fn begin(place: &Place, name: &str, pids: &[&str], more: &[&str]) {
+    let mut words = vec!["record", "--detach", "--name", name, "--output", name];
+    pids.iter().for_each(|pid| words.extend(["--process", pid]));
+    place.says(&[&words[..], more].concat(), 0);
+}
+
+fn status(place: &Place, session: &str) -> Value {
+    place.json(&["trigger", "--session", session, "--json"])[0].clone()
+}
+
+/// Waits until the recorder has heard that a trigger has fired so often.
+fn waits_for_firings(place: &Place, session: &str, trigger: usize, firings: u64) {
+    until(|| status(place, session)["triggers"][trigger]["firings"] == firings);
+}
+
+const START: &str = "start on test:count when value == 100";
+const STOP: &str = "stop on test:count when value == 200";
+
+/// Barrelfish's rules: the start event is recorded and the stop event too; a trigger fires once, until it is armed again.
+#[test]
+fn the_start_event_is_the_first_and_the_stop_event_the_last() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    begin(&place, "part", &[&pid], &["--trigger", START, "--trigger", STOP]);
+    // `offer` asks the triggers in the program, `count` leaves them to the recorder.
+    for (word, round) in [("offer", 1), ("count", 2)] {
+        program.tell("from 0");
+        program.tell(&format!("{word} 1000"));
+        waits_for_firings(&place, "part", 1, round);
+        program.tell("from 0");
+        program.tell(&format!("{word} 1000"));
+        place.says(&["trigger", "--arm", "--session", "part"], 0);
+    }
+    let told = status(&place, "part");
+    assert_eq!((&told["is_on"], &told["triggers"][0]["last"]["event"]), (&false.into(), &"test:count".into()));
+    assert_eq!((&told["triggers"][0]["programs"], &told["triggers"][0]["is_armed"]), (&1.into(), &true.into()));
+    place.says(&["stop", "part"], 0);
+    assert_eq!(values(&place, "part"), range(&[(100, 200), (100, 200)]));
+}
+
+/// Events of the first instant count, which a program has recorded before a recorder knew it.
+#[test]
+fn a_program_that_is_started_is_watched_from_its_first_event_on() {
+    for word in ["offer", "count"] {
+        let place = Place::new();
+        let words = words();
+        let mut command =
+            place.kymo(&["record", "--output", "trace", "--trigger", "start on test:count when value == 3"]);
+        let command = command.args(["--trigger", "stop on test:count when value == 7", "--"]).args(&words);
+        let mut program = Program::of(command.stderr(Stdio::piped()));
+        program.tell(&format!("{word} 10"));
+        program.say("exit 0");
+        assert_eq!(program.end().status.code(), Some(0));
+        assert_eq!(values(&place, "trace"), range(&[(3, 7)]), "{word}");
+    }
+}
+
+/// A session that stops leaves another one as it is, whichever of them began first.
+#[test]
+fn sessions_beside_each_other_stop_alone() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    begin(&place, "first", &[&pid], &["--event", "test:*", "--filter", "value % 2 == 0", "--trigger", STOP]);
+    begin(&place, "all", &[&pid], &[]);
+    begin(&place, "part", &[&pid], &["--trigger", START, "--trigger", "stop on test:count when value == 150"]);
+    program.tell("offer 300");
+    waits_for_firings(&place, "first", 0, 1);
+    program.tell("offer 300");
+    ["part", "all", "first"].iter().for_each(|name| _ = place.says(&["stop", name], 0));
+    assert_eq!(values(&place, "all"), range(&[(0, 599)]));
+    assert_eq!(values(&place, "part"), range(&[(100, 150)]));
+    assert_eq!(values(&place, "first"), (0..=200).step_by(2).collect::<Vec<_>>());
+}
+
+/// A trigger acts on all programs of its session, or on its own alone.
+#[test]
+fn other_programs_follow_through_the_recorder() {
+    for (scope, follows) in [("session", true), ("program", false)] {
+        let place = Place::new();
+        let (mut one, mut other) = (place.program(), place.program());
+        let pids = [one.pid.to_string(), other.pid.to_string()];
+        begin(&place, "both", &[&pids[0], &pids[1]], &[]);
+        let words = ["trigger", "test:count", "--when", "value == 50", "--do", "stop", "--scope", scope];
+        let told = place.says(&[&words[..], &["--process", &pids[0]]].concat(), 0);
+        assert!(told.contains("armed"), "{told}");
+        other.tell("from 1000");
+        other.tell("offer 10");
+        one.tell("offer 100");
+        // Also without a word of the recorder in between: it cuts by time.
+        other.tell("offer 10");
+        waits_for_firings(&place, "both", 0, 1);
+        other.tell("offer 10");
+        place.says(&["trigger", "--start"], 0);
+        other.tell("from 2000");
+        other.tell("offer 1");
+        place.says(&["stop", "both"], 0);
+        let mut found = values(&place, "both");
+        found.sort_unstable();
+        let others = if follows { (1000, 1009) } else { (1000, 1029) };
+        assert_eq!(found, range(&[(0, 50), others, (2000, 2000)]), "{scope}");
+    }
+}
+
+#[test]
+fn triggers_repeat_but_not_too_often() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    let start = "start on test:count repeat when value % 100 == 10";
+    begin(
+        &place,
+        "part",
+        &[&pid],
+        &["--trigger", start, "--trigger", "stop on test:count repeat when value % 100 == 20"],
+    );
+    program.tell("offer 1000");
+    waits_for_firings(&place, "part", 1, 10);
+    place.says(&["stop", "part"], 0);
+    let expected: Vec<(u64, u64)> = (0..10).map(|hundred| (100 * hundred + 10, 100 * hundred + 20)).collect();
+    assert_eq!(values(&place, "part"), range(&expected));
+
+    let rare = "start on test:count repeat every 1h when value % 100 == 10";
+    begin(
+        &place,
+        "rare",
+        &[&pid],
+        &["--trigger", rare, "--trigger", "stop on test:count repeat when value % 100 == 20"],
+    );
+    program.tell("from 0");
+    program.tell("offer 1000");
+    waits_for_firings(&place, "rare", 1, 1);
+    let told = status(&place, "rare");
+    assert_eq!((&told["triggers"][0]["firings"], &told["triggers"][0]["suppressed"]), (&1.into(), &9.into()));
+    place.says(&["stop", "rare"], 0);
+    assert_eq!(values(&place, "rare"), range(&[(10, 20)]));
+}
+
+#[test]
+fn a_start_may_say_for_how_long() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    begin(&place, "part", &[&pid], &["--trigger", "start on test:count for 200ms when value == 10"]);
+    program.tell("offer 20");
+    program.tell("offer 20");
+    until(|| status(&place, "part")["is_on"] == true);
+    until(|| status(&place, "part")["is_on"] == false);
+    program.tell("offer 20");
+    place.says(&["stop", "part"], 0);
+    let found = values(&place, "part");
+    // A machine that is very busy may need 200 ms for the first of them.
+    assert!(found.starts_with(&[10, 11]) && found.iter().all(|value| *value < 40), "{found:?}");
+}
+
+/// A flight recorder writes what it holds, with the event as the last one, and goes on.
+#[test]
+fn an_event_takes_a_snapshot() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    let trigger = "snapshot on test:count repeat when value % 100 == 50";
+    begin(&place, "flight", &[&pid], &["--mode", "overwrite", "--trigger", trigger]);
+    program.tell("offer 80");
+    until(|| place.path("flight/snapshot-1/metadata").exists() && status(&place, "flight")["is_on"] == true);
+    program.tell("offer 80");
+    until(|| place.path("flight/snapshot-2/metadata").exists() && status(&place, "flight")["is_on"] == true);
+    place.says(&["stop", "flight"], 0);
+    assert_eq!(values(&place, "flight/snapshot-1"), range(&[(0, 50)]));
+    // Between the event and the snapshot, nothing is recorded.
+    let second = values(&place, "flight/snapshot-2");
+    assert!(second.starts_with(&range(&[(0, 50)])) && second.ends_with(&range(&[(80, 150)])), "{second:?}");
+    let told = place.says(&["record", "--trigger", "snapshot on a:b", "--", "true"], 2);
+    assert!(told.contains("--mode overwrite"), "{told}");
+}
+
+/// The program acts while its recorder is dead; the next one knows when.
+#[test]
+fn programs_act_without_a_recorder() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    begin(&place, "part", &[&pid], &["--trigger", START, "--trigger", STOP]);
+    begin(&place, "all", &[&pid], &[]);
+    program.tell("on");
+    assert!(kill_recorder(&place));
+    program.tell("offer 1000");
+    waits_for_firings(&place, "part", 1, 1);
+    program.tell("offer 100");
+    ["part", "all"].iter().for_each(|name| _ = place.says(&["stop", name], 0));
+    assert_eq!(values(&place, "part"), range(&[(100, 200)]));
+    assert_eq!(values(&place, "all"), range(&[(0, 1099)]));
+}
+
+/// A program that aborts, or is killed, right after the event.
+#[test]
+fn the_last_events_of_the_dead_are_cut_too() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    begin(&place, "part", &[&pid], &["--trigger", START, "--trigger", STOP]);
+    program.tell("offer 1000");
+    program.child.kill().expect("it runs");
+    place.says(&["stop", "part"], 0);
+    assert_eq!(values(&place, "part"), range(&[(100, 200)]));
+}
+
+/// Lines of a command's output are events like others.
+#[test]
+fn a_line_of_output_stops_a_session() {
+    let place = Place::new();
+    let words =
+        ["record", "--capture-output", "--output", "trace", "--trigger", "stop on output:stdout when line == \"two*\""];
+    let output =
+        place.kymo(&words).args(["--", "sh", "-c", "echo one; echo two and; echo three"]).output().expect("it starts");
+    assert!(output.status.success(), "{output:?}");
+    let lines = place.says(&["print", "--event", "output:*", "trace"], 0);
+    assert!(lines.contains("\"one\"") && lines.contains("\"two and\"") && !lines.contains("three"), "{lines}");
+}
+
+#[test]
+fn triggers_are_added_changed_and_removed() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    begin(&place, "part", &[&pid], &[]);
+    let told = place.says(&["trigger", "test:nothing", "--do", "stop"], 1);
+    assert!(told.contains("armed") && told.contains("test:nothing"), "{told}");
+    place.says(&["trigger", "test:count", "--when", "vlaue == 5", "--do", "stop"], 2);
+    place.says(&["trigger", "test:count", "--do", "snapshot"], 2);
+    place.says(&["trigger", "test:count", "--do", "stop", "--for", "5s"], 2);
+    place.says(&["trigger", "test:count", "--do", "stop", "--every", "5s"], 2);
+    place.says(&["trigger", "--remove", "start"], 2);
+    let told = place.says(&["trigger", "test:count", "--when", "value == 5", "--do", "stop"], 0);
+    assert!(told.contains("session part: recording") && told.contains("stop on test:count, if value == 5"), "{told}");
+    program.tell("offer 10");
+    waits_for_firings(&place, "part", 0, 1);
+    let told = place.says(&["status"], 0);
+    assert!(told.contains("has fired 1 time") && told.contains("not recording"), "{told}");
+    place.says(&["trigger", "--disarm"], 0);
+    place.says(&["trigger", "--start"], 0);
+    program.tell("from 0");
+    program.tell("offer 10");
+    place.says(&["trigger", "--stop"], 0);
+    program.tell("offer 10");
+    // Without triggers, a session records.
+    let told = place.says(&["trigger", "--remove", "stop"], 0);
+    assert!(told.contains("session part: recording, without triggers"), "{told}");
+    program.tell("offer 10");
+    place.says(&["stop", "part"], 0);
+    assert_eq!(values(&place, "part"), range(&[(0, 5), (0, 9), (20, 29)]));
+}

@@ -1,0 +1,109 @@
+//! The events that a session wants: its selection, its filters, and the events that start and stop it.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use kymo_lane::WriterThread;
+use kymo_schema::definition::{ContextClass, EventClass};
+
+use crate::filters::{ClassFilter, ProgramConstants, RecordedEvent, RecorderFilter};
+use crate::program::ProgramIdentity;
+use crate::program::walk::EventVerdict;
+use crate::select::{RecordDecision, SelectionRule, SessionSelection};
+use crate::session::serve::ProgramId;
+use crate::trace::{Choose, ClassDecision};
+
+/// Programs that the environment of a new trace names.
+const BINARIES_MAX: usize = 32;
+
+/// The selection, and the filters that it asks for.
+#[derive(Debug, Default)]
+pub(crate) struct Choosing {
+    pub(crate) selection: SessionSelection,
+    pub(crate) known: HashMap<u64, ProgramId>,
+    /// By program and class.
+    pub(crate) filters: HashMap<(u64, usize), RecorderFilter>,
+    /// Events that triggers watch, and whether those of a class are recorded without having fired one.
+    pub(crate) watched: Vec<SelectionRule>,
+    pub(crate) watched_classes: HashMap<(u64, usize), bool>,
+    pub(crate) filtered: u64,
+    pub(crate) problems: Vec<String>,
+    /// The run that is being filtered.
+    pub(crate) run: RunFacts,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunFacts {
+    pub(crate) contexts: u64,
+    pub(crate) thread: WriterThread,
+    /// The session's group in the program, as a bit; 0: none.
+    pub(crate) groups: u8,
+    /// Classes of the program's own contexts.
+    pub(crate) own: Vec<Option<Arc<ContextClass>>>,
+}
+
+impl Choosing {
+    /// Executables of the known programs, for the environment of a trace.
+    pub(crate) fn binaries(&self) -> Vec<(String, String)> {
+        let all: BTreeSet<_> = self.known.values().map(|who| (&who.identity.path, &who.build_id)).collect();
+        let entries = |(number, (path, build_id)): (usize, (&String, &String))| {
+            let prefix = if number == 0 { "binary".to_owned() } else { format!("binary_{}", number + 1) };
+            let build_id = (format!("{prefix}_build_id"), build_id.clone());
+            [(format!("{prefix}_path"), path.clone()), build_id]
+        };
+        all.into_iter()
+            .take(BINARIES_MAX)
+            .enumerate()
+            .flat_map(entries)
+            .filter(|(_, value)| !value.is_empty())
+            .collect()
+    }
+}
+
+impl Choose for Choosing {
+    fn choose(&mut self, program: &ProgramIdentity, class: &EventClass) -> ClassDecision {
+        let Some(who) = self.known.get(&program.key) else { return ClassDecision::Drop };
+        let (candidate, name) = (who.candidate(), class.full_name());
+        let is_watched = self.watched.iter().any(|rule| rule.takes(&candidate, &name, class.level));
+        let expressions = match self.selection.chosen(&candidate, &name, class.level) {
+            RecordDecision::When(expressions) => expressions,
+            decision if is_watched => {
+                let place = (program.key, std::ptr::from_ref(class) as usize);
+                self.watched_classes.insert(place, decision == RecordDecision::Yes);
+                return ClassDecision::Ask;
+            }
+            RecordDecision::No => return ClassDecision::Drop,
+            RecordDecision::Yes => return ClassDecision::Keep,
+        };
+        let facts = ProgramConstants { pid: Some(program.pid), contexts: &self.run.own };
+        match ClassFilter::of_texts(expressions.iter().map(String::as_str), class, facts) {
+            Ok(filter) => {
+                let asked = filter.asked(class, facts);
+                // The class' address is its identity: the program's list holds it as long as the
+                // program is known, and `parts` removes the filters with it.
+                self.filters.insert((program.key, std::ptr::from_ref(class) as usize), asked);
+                ClassDecision::Ask
+            }
+            Err(refusal) => {
+                self.problems.push(format!("{} is not recorded: {}", class.full_name(), refusal.0.trim_end()));
+                ClassDecision::Drop
+            }
+        }
+    }
+
+    fn passes(&mut self, program: &ProgramIdentity, class: &EventClass, contexts: &[u8], fields: &[u8]) -> bool {
+        let place = (program.key, std::ptr::from_ref(class) as usize);
+        if let Some(are_recorded) = self.watched_classes.get(&place) {
+            return *are_recorded;
+        }
+        let Some(filter) = self.filters.get(&place) else { return false };
+        let RunFacts { contexts: mask, thread, .. } = &self.run;
+        let keeps = filter.keeps(&RecordedEvent { thread, contexts: *mask, carried: contexts, fields });
+        self.filtered += u64::from(!keeps);
+        keeps
+    }
+
+    fn forces(&mut self, _: &ProgramIdentity, verdict: &EventVerdict) -> bool {
+        verdict.groups & self.run.groups != 0
+    }
+}

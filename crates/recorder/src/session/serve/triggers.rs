@@ -1,0 +1,348 @@
+//! Sessions that triggers control, in a program: images of its control bytes, judgements, and firings.
+
+use std::collections::HashMap;
+use std::io;
+
+use kymo_lane::judgement::JudgementKind;
+use kymo_lane::{ClockSource, Firing, GROUPS_MAX, OTHER_GROUPS, TRIGGERS_MAX, TriggerAction, TriggerState};
+
+use super::{EventFilter, Served};
+use crate::clock::ticks;
+use crate::filters::{ClassFilter, FilterCompiler, JudgedEvent, Placed, Placer, ProgramConstants};
+use crate::program::groups::LearnedFirings;
+use crate::session::triggers::{ProgramFiring, SessionTriggers, TriggerPlaces};
+use crate::session::watch::TriggerName;
+use crate::session::{RecordingSession, WatchedClocks};
+use crate::trigger::{TriggerEffect, TriggerFiring, TriggerStatus};
+
+/// How long threads may take from the read of a control byte to the end of their event.
+const SETTLES_NS: u64 = 1_000_000;
+/// The recorder looks at each program within this time.
+const SEEN_NS: u64 = 2_000_000_000;
+
+/// A trigger of an event, with its number in the program; `None`: the program cannot judge it.
+pub(super) struct TriggerFilter {
+    pub(super) name: TriggerName,
+    pub(super) number: Option<u8>,
+    pub(super) filter: ClassFilter,
+}
+
+impl Served {
+    /// The same with sessions that triggers control: images of the control bytes, of which the program itself
+    /// chooses.
+    pub(super) fn settle_groups(
+        &mut self,
+        grouped: &[&RecordingSession],
+        (others, filters): (Vec<(u16, u8)>, &[EventFilter]),
+        of_groups: &[Vec<EventFilter>],
+        triggers: &HashMap<u16, Vec<TriggerFilter>>,
+        compiler: &mut FilterCompiler,
+    ) -> io::Result<()> {
+        let key = self.key();
+        let groups: Vec<u8> = grouped.iter().filter_map(|session| session.triggers.group(key)).collect();
+        let mut images: Vec<[u8; GROUPS_MAX as usize + 1]> = Vec::new();
+        let mut judged: HashMap<u16, bool> = HashMap::new();
+        let of_groups_placed = of_groups.iter().map(|filters| self.place(filters, compiler));
+        let of_groups_placed = of_groups_placed.collect::<io::Result<Vec<_>>>()?;
+        for (at, (id, control)) in others.iter().enumerate() {
+            let mut controls = [0; GROUPS_MAX as usize + 1];
+            controls[0] = *control;
+            for (group, placed) in groups.iter().zip(&of_groups_placed) {
+                controls[usize::from(*group) + 1] = placed[at].1;
+            }
+            images.push(controls);
+            let Some(fired) = triggers.get(id).filter(|_| !self.is_dead) else { continue };
+            let always = ClassFilter::always();
+            let wants = |filter: &'_ Result<ClassFilter, u8>| match filter {
+                Ok(filter) => Some(filter.clone()),
+                Err(1) => Some(always.clone()),
+                Err(_) => None,
+            };
+            let of_others = wants(&filters[at].2).map(|filter| (JudgementKind::Groups(OTHER_GROUPS), filter));
+            let its = groups
+                .iter()
+                .zip(of_groups)
+                .filter_map(|(group, filters)| Some((JudgementKind::Groups(1 << group), wants(&filters[at].2)?)));
+            let fires = fired
+                .iter()
+                .filter_map(|trigger| Some((JudgementKind::Trigger(trigger.number?), trigger.filter.clone())));
+            let all: Vec<_> = fires.chain(of_others).chain(its).collect();
+            let entries = all.iter().map(|(kind, filter)| (*kind, filter)).collect();
+            let placed = self.judge(&JudgedEvent { id: *id, class: &filters[at].1, entries }, compiler)?;
+            let controls = images.last_mut().expect("it was just put there");
+            *controls = [0; GROUPS_MAX as usize + 1];
+            // Where the program cannot judge, it records all events, and the recorder watches.
+            controls[0] = placed.control;
+            if placed.control == 1 {
+                self.watch_all(fired, &placed);
+            }
+            judged.insert(*id, placed.control > 1);
+            self.placed.insert(*id, placed);
+        }
+        for ((id, _), controls) in others.iter().zip(images) {
+            self.groups.set(*id, controls);
+            self.switched.insert(*id, controls.into_iter().fold(0, u8::max));
+        }
+        let states = self.trigger_states(grouped);
+        let bits = self.recording(grouped);
+        self.groups.write(self.program.lane(), &states, bits)?;
+        // Threads that had read the control byte before may still record.
+        let until = ticks(self.who.identity.clock).saturating_add(self.ticks_of(SETTLES_NS));
+        self.watch_events(triggers, |id| if judged.get(&id) == Some(&true) { until } else { u64::MAX });
+        Ok(())
+    }
+
+    /// The recorder watches events up to the ticks from which on the program judges them.
+    pub(super) fn watch_events(&mut self, triggers: &HashMap<u16, Vec<TriggerFilter>>, until: impl Fn(u16) -> u64) {
+        let contexts = self.program.known().contexts.clone();
+        let facts = ProgramConstants { pid: Some(self.who.identity.pid), contexts: &contexts };
+        for (id, all) in triggers {
+            let Some(class) = self.program.known().events.get(usize::from(*id)).and_then(Option::as_ref) else {
+                continue;
+            };
+            for trigger in all {
+                let until = if trigger.number.is_some() { until(*id) } else { u64::MAX };
+                self.watch.add(*id, class, facts, (trigger.name.clone(), &trigger.filter), until);
+            }
+        }
+    }
+
+    /// Remembers why the program does not judge an event.
+    fn watch_all(&mut self, triggers: &[TriggerFilter], placed: &Placed) {
+        for trigger in triggers {
+            let why = placed.why.iter().map(ToString::to_string);
+            self.watched.entry(trigger.name.clone()).or_default().extend(why);
+        }
+    }
+
+    /// Puts the judgement of an event into the program.
+    fn judge(&mut self, event: &JudgedEvent<'_>, compiler: &mut FilterCompiler) -> io::Result<Placed> {
+        let mut placer = match self.placer.take() {
+            Some(placer) => placer,
+            None => Placer::new(&self.program, self.found.user)?,
+        };
+        let placed = placer.judge(self.program.lane(), compiler, event);
+        // Before the error below returns: the placer knows which slots are in use.
+        self.placer = Some(placer);
+        placed
+    }
+
+    /// Armed triggers, by event that is not switched yet.
+    pub(super) fn trigger_filters(&self, sessions: &[&RecordingSession]) -> HashMap<u16, Vec<TriggerFilter>> {
+        let facts = ProgramConstants { pid: Some(self.who.identity.pid), contexts: &self.program.known().contexts };
+        let (mut all, candidate) = (HashMap::<u16, Vec<TriggerFilter>>::new(), self.who.candidate());
+        for session in sessions {
+            for trigger in session.triggers.all().iter().filter(|trigger| trigger.is_armed) {
+                let options = &trigger.options;
+                // Without a group, the program could not tell whether the trigger has an effect.
+                let group = session.triggers.group(self.key());
+                let number = group.and_then(|_| session.triggers.number(self.key(), &options.name));
+                for id in &self.unsettled {
+                    let class = self.program.known().events.get(usize::from(*id)).and_then(Option::as_ref);
+                    let Some(class) =
+                        class.filter(|class| options.rule.takes(&candidate, &class.full_name(), class.level))
+                    else {
+                        continue;
+                    };
+                    let filter = match &options.rule.filter {
+                        None => Ok(ClassFilter::always()),
+                        Some(text) => ClassFilter::of_texts([text.as_str()], class, facts),
+                    };
+                    // A filter that cannot be evaluated on events of a class is true of none of them.
+                    let name = (session.name.clone(), options.name.clone());
+                    all.entry(*id).or_default().extend(filter.ok().map(|filter| TriggerFilter {
+                        name,
+                        number,
+                        filter,
+                    }));
+                }
+            }
+        }
+        all
+    }
+
+    /// States of triggers in this program, by number.
+    fn trigger_states(&self, grouped: &[&RecordingSession]) -> HashMap<u8, TriggerState> {
+        let key = self.key();
+        let mut states = HashMap::new();
+        for session in grouped {
+            let Some(group) = session.triggers.group(key) else { continue };
+            for trigger in session.triggers.all() {
+                let Some(number) = session.triggers.number(key, &trigger.options.name) else { continue };
+                let action = match trigger.options.effect {
+                    TriggerEffect::Start => TriggerAction::Start,
+                    TriggerEffect::Stop => TriggerAction::Stop,
+                    TriggerEffect::Snapshot => TriggerAction::Snapshot,
+                };
+                let interval = trigger.options.interval_ns.map_or(0, |ns| self.ticks_of(ns));
+                let (epoch, is_armed, repeats) = (trigger.epoch, trigger.is_armed, trigger.options.repeats);
+                let state = TriggerState { epoch, is_armed, repeats, interval, action, groups: 1 << group };
+                states.insert(number, state);
+            }
+        }
+        states
+    }
+
+    /// Ticks of the program's clock in that time.
+    fn ticks_of(&self, ns: u64) -> u64 {
+        u64::try_from(u128::from(ns) * u128::from(self.frequency) / 1_000_000_000).unwrap_or(u64::MAX)
+    }
+
+    /// Groups of sessions that record in this program now, one bit each.
+    fn recording(&self, grouped: &[&RecordingSession]) -> u8 {
+        let identity = &self.who.identity;
+        let now = ticks(identity.clock);
+        let is_on = |session: &&&RecordingSession| session.triggers.is_on(identity.key, identity.clock, now);
+        let groups = grouped.iter().filter(is_on).filter_map(|session| session.triggers.group(identity.key));
+        groups.fold(0, |bits, group| bits | 1 << group)
+    }
+
+    /// A firing in this program, with the trigger that it is of; `None`: no session knows it, or one knows it
+    /// already.
+    pub(crate) fn fired(
+        &self,
+        firing: &Firing,
+        sessions: &mut [RecordingSession],
+        clocks: &mut WatchedClocks,
+    ) -> Option<(TriggerName, ProgramFiring)> {
+        let key = self.key();
+        let name = sessions.iter_mut().find_map(|session| {
+            let places = session.triggers.places.get_mut(&key)?;
+            let (name, _) = places.triggers.iter().find(|(_, number)| **number == firing.trigger)?;
+            let name = (session.name.clone(), name.clone());
+            let is_new = places.firings <= firing.number;
+            places.firings = places.firings.max(firing.number + 1);
+            is_new.then_some(name)
+        })?;
+        Some((name, self.told(firing, clocks, false)))
+    }
+
+    /// Firings that the recorder finds in recorded events.
+    pub(crate) fn watch(&mut self, clocks: &mut WatchedClocks) -> Vec<(TriggerName, ProgramFiring)> {
+        let now = ticks(self.who.identity.clock);
+        let unjudged = if self.program.has_triggers() { self.program.lane().unjudged().unwrap_or(0) } else { 0 };
+        if self.watch.has_unjudged(unjudged) {
+            self.watch.watches_until = now.saturating_add(self.ticks_of(SEEN_NS));
+        }
+        if !self.watch.is_needed(now.saturating_sub(self.ticks_of(SEEN_NS))) {
+            return Vec::new();
+        }
+        let fired = self.watch.look(&mut self.program);
+        fired.into_iter().map(|(name, firing)| (name, self.told(&firing, clocks, true))).collect()
+    }
+
+    /// A firing in words.
+    fn told(&self, firing: &Firing, clocks: &mut WatchedClocks, is_late: bool) -> ProgramFiring {
+        let clock = clocks.of(self.who.identity.clock);
+        let frequency = clock.frequency();
+        // From now back: it was not long ago.
+        let now = clock.sample();
+        let since = i128::from(now.ticks.saturating_sub(firing.ticks)) * 1_000_000_000 / i128::from(frequency.max(1));
+        let event = self.program.known().events.get(usize::from(firing.event)).and_then(Option::as_ref);
+        let told = TriggerFiring {
+            ns: i64::try_from(i128::from(now.realtime_ns) - since).unwrap_or(0),
+            event: event.map_or_else(String::new, |class| class.full_name()),
+            program: self.who.identity.name.clone(),
+            pid: self.who.pid.unwrap_or(self.who.identity.pid),
+            tid: firing.tid,
+            is_late,
+        };
+        let (program, clock) = (self.key(), self.who.identity.clock);
+        let frequencies = [ClockSource::Counter, ClockSource::Monotonic].map(|source| clocks.of(source).frequency());
+        ProgramFiring { program, clock, firing: *firing, told, frequencies }
+    }
+
+    /// Adds the state of a trigger in this program to its status.
+    pub(crate) fn add_trigger(&self, session: &str, status: &mut TriggerStatus, triggers: &SessionTriggers) {
+        let name = &status.options.name;
+        let place = (session.to_owned(), name.clone());
+        let why: Vec<String> = match (triggers.group(self.key()), triggers.number(self.key(), name)) {
+            _ if !self.program.has_triggers() => {
+                vec!["a program is built with a tracer that is older than triggers".to_owned()]
+            }
+            (Some(_), Some(number)) => {
+                status.suppressed += self.program.lane().suppressed(number).unwrap_or(0);
+                self.watched.get(&place).into_iter().flatten().cloned().collect()
+            }
+            _ => vec!["a program has too many triggers, or sessions with triggers".to_owned()],
+        };
+        let is_watched = !why.is_empty() || self.watched.contains_key(&place);
+        status.programs += u64::from(!is_watched);
+        status.watched += u64::from(is_watched);
+        status.why.extend(why.into_iter().filter(|why| !status.why.contains(why)).collect::<Vec<_>>());
+    }
+
+    /// Tells sessions of firings that are not known.
+    pub(crate) fn tell_unknown(&self, learned: &LearnedFirings, sessions: &mut [RecordingSession]) {
+        let (name, pid) = (&self.who.identity.name, self.who.pid.unwrap_or(self.who.identity.pid));
+        let its = sessions.iter_mut().filter(|session| session.triggers.group(self.key()).is_some());
+        for session in its {
+            if learned.unknown > 0 {
+                session.problem(format!(
+                    "{name} (process {pid}): triggers fired more often than the recorder could follow: between them, the trace \
+                     may have events that it should not have, or lack some"
+                ));
+            }
+            if learned.is_stuck {
+                session.problem(format!(
+                    "{name} (process {pid}): a thread does not run while it fires a trigger: events after that may be in the trace"
+                ));
+            }
+        }
+    }
+
+    /// Sessions that triggers control may have started or stopped: the program follows.
+    pub(crate) fn follow(&mut self, sessions: &[RecordingSession]) -> io::Result<()> {
+        if !self.groups.is_used() {
+            return Ok(());
+        }
+        let key = self.key();
+        let its =
+            |session: &&RecordingSession| session.takes_program(&self.who) && session.triggers.group(key).is_some();
+        let grouped: Vec<&RecordingSession> = sessions.iter().filter(its).collect();
+        let bits = self.recording(&grouped);
+        if self.groups.follow(self.program.lane(), bits)? {
+            self.groups.draw(self.program.lane())?;
+        }
+        Ok(())
+    }
+
+    /// Gives sessions that triggers control their groups in this program, and the triggers their numbers.
+    pub(crate) fn assign(&mut self, sessions: &mut [RecordingSession], clocks: &mut WatchedClocks) {
+        let key = self.key();
+        let is_limited = |session: &RecordingSession| session.triggers.is_limited() && session.takes_program(&self.who);
+        if !self.program.has_triggers() || !sessions.iter().any(is_limited) {
+            return;
+        }
+        if self.frequency == 0 {
+            self.frequency = clocks.of(self.who.identity.clock).frequency();
+        }
+        let known = sessions.iter().filter_map(|session| Some(session.triggers.places.get(&key)?.firings));
+        let firings = self.groups.next_firing(self.program.lane());
+        self.groups.begin(known.min().unwrap_or(firings));
+        for at in 0..sessions.len() {
+            if !sessions[at].triggers.is_limited() || !sessions[at].takes_program(&self.who) {
+                continue;
+            }
+            let places = || sessions.iter().filter_map(|session| session.triggers.places.get(&key));
+            let groups: Vec<u8> = places().filter_map(|places| places.group).collect();
+            let mut numbers: Vec<u8> = places().flat_map(|places| places.triggers.values().copied()).collect();
+            let names: Vec<String> =
+                sessions[at].triggers.all().iter().map(|trigger| trigger.options.name.clone()).collect();
+            let new = || TriggerPlaces { firings, ..TriggerPlaces::default() };
+            let own = sessions[at].triggers.places.entry(key).or_insert_with(new);
+            own.group = own.group.or_else(|| (0..GROUPS_MAX as u8).find(|group| !groups.contains(group)));
+            for name in names {
+                if own.triggers.contains_key(&name) {
+                    continue;
+                }
+                if let Some(number) = (0..TRIGGERS_MAX as u8).find(|number| !numbers.contains(number)) {
+                    numbers.push(number);
+                    own.triggers.insert(name, number);
+                }
+            }
+            // A recorder that goes on after this one needs the numbers.
+            sessions[at].keep_again();
+        }
+    }
+}

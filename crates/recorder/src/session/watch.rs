@@ -1,0 +1,142 @@
+//! Triggers that the recorder watches, in the events that a program has recorded: the program cannot judge
+//! them, or could not yet when they happened.
+//!
+//! ```text
+//! look ── peek ──> events of watched classes ── filter: yes ──> firing, later than it happened ── windows ──> take
+//! ```
+
+use std::collections::HashMap;
+
+use kymo_lane::{Firing, TriggerAction};
+use kymo_schema::definition::EventClass;
+
+use crate::filters::{ClassFilter, ProgramConstants, RecordedEvent, RecorderFilter};
+use crate::program::run::EventRun;
+use crate::program::walk::{
+    self, EventTreatment, EventVerdict, EventWalk, JudgeEvents, TickRange, TreatmentTable, WalkStop,
+};
+use crate::program::{Program, ProgramFacts};
+
+/// A session, and a trigger of it.
+pub(crate) type TriggerName = (String, String);
+
+/// Triggers of a program's events.
+#[derive(Debug, Default)]
+pub(crate) struct TriggerWatch {
+    /// By event.
+    triggers: HashMap<u16, Vec<WatchedTrigger>>,
+    /// Events that the program has recorded without judgements.
+    unjudged: u64,
+    /// Such events may come until these ticks.
+    pub(crate) watches_until: u64,
+    /// Tables, by the contexts that events carry.
+    tables: HashMap<u64, TreatmentTable>,
+}
+
+/// A trigger of events of one class.
+#[derive(Debug)]
+struct WatchedTrigger {
+    name: TriggerName,
+    filter: RecorderFilter,
+    /// The program judges later events itself.
+    until: u64,
+}
+
+impl TriggerWatch {
+    /// Watches nothing any more.
+    pub(crate) fn clear(&mut self) {
+        self.triggers.clear();
+        self.tables.clear();
+    }
+
+    /// Watches events with an ID, up to these ticks.
+    pub(crate) fn add(
+        &mut self,
+        id: u16,
+        class: &EventClass,
+        facts: ProgramConstants<'_>,
+        (name, filter): (TriggerName, &ClassFilter),
+        until: u64,
+    ) {
+        let filter = filter.asked(class, facts);
+        self.triggers.entry(id).or_default().push(WatchedTrigger { name, filter, until });
+        self.tables.clear();
+    }
+
+    /// Whether the program has recorded more events without judgements.
+    pub(crate) fn has_unjudged(&mut self, now: u64) -> bool {
+        std::mem::replace(&mut self.unjudged, now) != now
+    }
+
+    /// Whether it watches events that are later than these ticks.
+    pub(crate) fn is_needed(&self, ticks: u64) -> bool {
+        self.watches_until >= ticks || self.triggers.values().flatten().any(|trigger| trigger.until >= ticks)
+    }
+
+    /// Firings among the events of the program's last look.
+    pub(crate) fn look(&mut self, program: &mut Program) -> Vec<(TriggerName, Firing)> {
+        let mut fired = Vec::new();
+        if self.triggers.is_empty() {
+            return fired;
+        }
+        // If the program is gone, the next look reports that.
+        let _ = program.peek(&mut |known, run| self.look_at(known, run, &mut fired));
+        fired
+    }
+
+    fn look_at(&mut self, known: &ProgramFacts, run: &EventRun<'_>, fired: &mut Vec<(TriggerName, Firing)>) {
+        let Some(carried) = walk::carried(known, run.contexts) else { return };
+        let table = self.tables.entry(run.contexts).or_insert_with(|| TreatmentTable::new(&carried));
+        let mut bytes = run.bytes.to_vec();
+        let parts = [(0, u32::MAX)];
+        let times = TickRange::of(run, &parts, crate::clock::step_max(known.identity.clock));
+        let mut walk = EventWalk::begin();
+        loop {
+            let is_unjudged = false;
+            let mut judge = WatchJudge { triggers: &self.triggers, table, run, is_unjudged, fired };
+            let WalkStop::Unknown(id) = table.walk(&mut bytes, &times, &mut walk, &mut judge) else { return };
+            let is_watched = self.triggers.contains_key(&id);
+            let treatment = if is_watched { EventTreatment::Ask(0) } else { EventTreatment::Drop };
+            match (known.events.get(usize::from(id)).and_then(Option::as_ref), known.refused.get(&id)) {
+                (Some(class), _) => table.say(id, &class.fields, treatment),
+                (None, Some(fields)) => table.say(id, fields, EventTreatment::Drop),
+                (None, None) => return,
+            }
+        }
+    }
+}
+
+/// Notes firings during a walk.
+struct WatchJudge<'a, 'f> {
+    triggers: &'a HashMap<u16, Vec<WatchedTrigger>>,
+    table: &'a TreatmentTable,
+    run: &'a EventRun<'a>,
+    /// The program has not judged the next event.
+    is_unjudged: bool,
+    fired: &'f mut Vec<(TriggerName, Firing)>,
+}
+
+impl JudgeEvents for WatchJudge<'_, '_> {
+    fn passes(&mut self, id: u16, offset: u32, event: &[u8]) -> bool {
+        let ticks = self.run.begin + u64::from(offset);
+        let (carried, fields) = event.split_at(self.table.context_bytes(event));
+        let (thread, contexts) = (&self.run.thread, self.run.contexts);
+        let is_unjudged = std::mem::take(&mut self.is_unjudged);
+        for trigger in self.triggers.get(&id).into_iter().flatten() {
+            let event = RecordedEvent { thread, contexts, carried, fields };
+            if (is_unjudged || ticks <= trigger.until) && trigger.filter.keeps(&event) {
+                let (number, action, groups, base) = (0, TriggerAction::Start, 0, 0);
+                let tid = self.run.thread.tid;
+                let firing = Firing { number, ticks, trigger: 0, action, groups, event: id, tid, base };
+                self.fired.push((trigger.name.clone(), firing));
+            }
+        }
+        false
+    }
+
+    fn forces(&mut self, verdict: &EventVerdict) -> bool {
+        self.is_unjudged = verdict.is_unjudged;
+        // The program has judged all others itself.
+        !verdict.is_unjudged
+    }
+}

@@ -1,0 +1,111 @@
+//! Triggers as people ask for them, and their states.
+
+use serde::{Deserialize, Serialize};
+
+use crate::select::SelectionRule;
+
+/// Triggers of a session, at most.
+pub const TRIGGERS_MAX: usize = 16;
+
+/// Effect of a trigger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TriggerEffect {
+    /// The session records from this event on.
+    Start,
+    /// The session records no more after this event.
+    Stop,
+    /// The session writes the events that it holds; it keeps the newest events.
+    Snapshot,
+}
+
+/// Programs that a trigger acts on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TriggerScope {
+    /// All programs of the session: the program of the event at once, the others through the recorder.
+    #[default]
+    Session,
+    /// The program of the event.
+    Program,
+}
+
+/// A trigger of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TriggerOptions {
+    /// Its name, which no other trigger of the session has.
+    pub name: String,
+    /// Events that it watches, with a filter. Only events of programs that the session records count.
+    pub rule: SelectionRule,
+    /// Its effect.
+    pub effect: TriggerEffect,
+    /// The programs that it acts on.
+    #[serde(default)]
+    pub scope: TriggerScope,
+    /// It stays armed after it has fired.
+    #[serde(default)]
+    pub repeats: bool,
+    /// Least time between two firings, in nanoseconds.
+    #[serde(default)]
+    pub interval_ns: Option<u64>,
+    /// A start: the session records for this time, in nanoseconds, and then no more.
+    #[serde(default)]
+    pub for_ns: Option<u64>,
+}
+
+impl TriggerOptions {
+    /// Why it cannot be; `None`: it can.
+    #[must_use]
+    pub fn fault(&self) -> Option<&'static str> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        if self.name.is_empty() || self.name.len() > 64 || !self.name.bytes().all(is_plain) {
+            return Some("a trigger's name has 1 to 64 letters, digits, `-`, `_` and `.`");
+        }
+        if self.for_ns.is_some() && self.effect != TriggerEffect::Start {
+            return Some("only a trigger that starts can say for how long");
+        }
+        if self.interval_ns.is_some() && !self.repeats {
+            return Some("only a trigger that repeats has a least time between two firings");
+        }
+        None
+    }
+}
+
+/// State of a trigger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TriggerStatus {
+    /// The trigger.
+    pub options: TriggerOptions,
+    /// It may fire.
+    pub is_armed: bool,
+    /// How often it has fired.
+    pub firings: u64,
+    /// Firings that came too early after another one, as far as they are known.
+    pub suppressed: u64,
+    /// Its last firing.
+    pub last: Option<TriggerFiring>,
+    /// Programs in which it is armed at the event, and those for which the recorder watches the events.
+    pub programs: u64,
+    /// See [`TriggerStatus::programs`].
+    pub watched: u64,
+    /// Why the recorder watches.
+    pub why: Vec<String>,
+}
+
+/// A firing of a trigger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TriggerFiring {
+    /// Nanoseconds since 1970.
+    pub ns: i64,
+    /// The event.
+    pub event: String,
+    /// The program, its PID here, and the thread there.
+    pub program: String,
+    /// See [`TriggerFiring::program`].
+    pub pid: u32,
+    /// See [`TriggerFiring::program`].
+    pub tid: u32,
+    /// The recorder has seen the event in the trace, later than it happened.
+    pub is_late: bool,
+}
