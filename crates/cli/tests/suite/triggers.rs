@@ -1,6 +1,8 @@
 //! Triggers: events start and stop sessions, in the program and at that event.
 
-use std::process::Stdio;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -224,6 +226,35 @@ fn the_last_events_of_the_dead_are_cut_too() {
     program.child.kill().expect("it runs");
     place.says(&["stop", "part"], 0);
     assert_eq!(values(&place, "part"), range(&[(100, 200)]));
+}
+
+/// A program that was built before there were triggers is recorded as before; the recorder watches its events.
+#[test]
+fn an_old_program_is_recorded_and_watched() {
+    if !cfg!(target_arch = "x86_64") {
+        return eprintln!("NOT TESTED: the old program is one for x86-64");
+    }
+    let place = Place::new();
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/old/program-x86_64.gz");
+    let unpacked = Command::new("gzip").arg("-dc").arg(packed).output().expect("it starts");
+    let path = place.path("old-program");
+    std::fs::write(&path, unpacked.stdout).expect("there is room");
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("it is ours");
+    begin(&place, "part", &["old-program"], &["--trigger", START, "--trigger", STOP]);
+    begin(&place, "all", &["old-program"], &[]);
+    let mut program = place.command(&path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut said = [0; 5];
+    program.stdout.as_mut().expect("it is piped").read_exact(&mut said).expect("it says that it is done");
+    waits_for_firings(&place, "part", 1, 1);
+    let told = status(&place, "part");
+    assert_eq!((&told["triggers"][0]["programs"], &told["triggers"][0]["watched"]), (&0.into(), &1.into()));
+    assert!(told["triggers"][0]["why"][0].as_str().is_some_and(|why| why.contains("older than triggers")), "{told}");
+    assert_eq!(told["triggers"][1]["last"]["is_late"], true);
+    ["part", "all"].iter().for_each(|name| _ = place.says(&["stop", name], 0));
+    let _ = program.kill();
+    program.wait().expect("it ends");
+    assert_eq!(values(&place, "part"), range(&[(100, 200)]));
+    assert_eq!(values(&place, "all"), range(&[(0, 999)]));
 }
 
 /// Lines of a command's output are events like others.
