@@ -165,7 +165,7 @@ withInvented("who records", (stage) => {
     stage.server.recorder.mode = "overwrite";
     const page = await open();
     await page.getByText("Nothing is written before a snapshot.").waitFor();
-    await page.getByRole("button", { name: "Snapshot" }).click();
+    await page.getByRole("button", { name: "Snapshot", exact: true }).click();
     await expect.poll(() => page.getByRole("region", { name: "Snapshot and end" }).textContent()).toMatch(/41,234 events written to \/home\/somebody\/kymo-traces\/server\/snapshot-1.*lane_3 was too late/);
     await expect.poll(() => page.getByRole("region", { name: "Session", exact: true }).textContent()).toContain("Snapshots1");
     expect(asked()).toEqual({ act: "snapshot" });
@@ -175,7 +175,7 @@ withInvented("who records", (stage) => {
     await page.close();
     stage.server.recorder.mode = "write";
     const other = await open();
-    expect(await other.getByRole("button", { name: "Snapshot" }).count()).toBe(0);
+    expect(await other.getByRole("button", { name: "Snapshot", exact: true }).count()).toBe(0);
     await other.close();
   });
 
@@ -203,6 +203,42 @@ withInvented("who records", (stage) => {
     stage.server.live = "ended";
     stage.server.tell();
     await expect.poll(() => page.locator(".live-chip").textContent()).toBe("ended");
+    await page.close();
+  });
+
+  test("starts and stops at events", async () => {
+    const page = await open();
+    const triggers = page.getByRole("region", { name: "Triggers" });
+    expect(await triggers.count()).toBe(0);
+    await box(page).fill("server:request_begin");
+    await filter(page).fill("id == 7");
+    await page.getByRole("checkbox", { name: "each time" }).check();
+    await page.getByRole("button", { name: "Start at" }).click();
+    await expect.poll(asked).toEqual({ act: "trigger", events: ["server:request_begin"], filter: "id == 7", effect: "start", repeat: true });
+    await expect.poll(() => page.locator(".record-matched").textContent()).toBe("1 event of 2 programs fires the trigger.");
+    await expect.poll(() => page.getByRole("region", { name: "Session", exact: true }).textContent()).toContain("not recording");
+    await expect.poll(() => triggers.textContent()).toMatch(/Start at server:request_begin if id == 7, each time.*armed/);
+    await page.getByRole("checkbox", { name: "each time" }).uncheck();
+    await box(page).fill("server:request_end");
+    await filter(page).fill("");
+    await page.getByRole("button", { name: "Stop at" }).click();
+    await expect.poll(() => triggers.textContent()).toMatch(/Stop at server:request_end.*armed.*The recorder watches a program/);
+    stage.server.recorder.fire("start");
+    stage.server.recorder.fire("stop");
+    tick();
+    await expect.poll(() => triggers.textContent()).toMatch(/armed; has fired once.*has fired once, last by server:request_end of server \(process 7, thread 9\)/);
+    await triggers.getByRole("button", { name: "Arm stop" }).click();
+    await expect.poll(asked).toEqual({ act: "arm", trigger: "stop" });
+    await triggers.getByRole("button", { name: "Start now" }).click();
+    await expect.poll(asked).toEqual({ act: "turn", on: true });
+    await triggers.getByRole("button", { name: "Pause now" }).click();
+    await expect.poll(asked).toEqual({ act: "turn", on: false });
+    await triggers.getByRole("button", { name: "Remove start" }).click();
+    await expect.poll(() => triggers.textContent()).not.toContain("Start at");
+    stage.server.recorder.refusal = "session `server` has no trigger `stop`";
+    await triggers.getByRole("button", { name: "Remove stop" }).click();
+    await expect.poll(() => triggers.getByRole("alert").textContent()).toBe("Session `server` has no trigger `stop`. Nothing was changed; `kymo trigger` lists the session's triggers.");
+    stage.expectFaults(/status of 409/);
     await page.close();
   });
 
@@ -241,7 +277,9 @@ withInvented("who records", (stage) => {
     await box(page).fill("net:snt");
     await page.getByRole("button", { name: "Switch on" }).click();
     await page.locator(".record-matched").waitFor();
-    await page.getByRole("button", { name: "Snapshot" }).click();
+    await page.getByRole("button", { name: "Stop at" }).click();
+    await page.getByRole("region", { name: "Triggers" }).waitFor();
+    await page.getByRole("button", { name: "Snapshot", exact: true }).click();
     await page.getByText("events written to").waitFor();
     await page.getByRole("button", { name: "Stop recording" }).click();
     await rested(page);

@@ -19,6 +19,24 @@ interface Act {
   readonly act: string;
   readonly events?: readonly string[];
   readonly filter?: string | null;
+  readonly effect?: string;
+  readonly repeat?: boolean;
+  readonly trigger?: string;
+  readonly on?: boolean;
+}
+
+interface Trigger {
+  readonly name: string;
+  readonly effect: string;
+  readonly events: readonly string[];
+  readonly filter: string | null;
+  readonly repeats: boolean;
+  armed: boolean;
+  firings: number;
+  readonly suppressed: number;
+  last: unknown;
+  readonly watched: number;
+  readonly why: string | null;
 }
 
 const CLASSES: ReadonlyArray<readonly [string, number, boolean, string[]]> = [
@@ -48,6 +66,8 @@ export class Recorder {
   problem: string | null = null;
   snapshots = 0;
   classes: Class[] = [];
+  on = true;
+  triggers: Trigger[] = [];
   /** The requests, as texts. */
   readonly asked: string[] = [];
   /** It refuses with this sentence. */
@@ -65,6 +85,7 @@ export class Recorder {
     this.problems = [];
     [this.latePrograms, this.hasGap] = [0, false];
     this.asked.length = 0;
+    [this.on, this.triggers] = [true, []];
     this.classes = CLASSES.map(([name, level, on, runs]) => ({ name, level, programs: name.startsWith("server:") ? 1 : 2, on, filters: [], runs: on ? runs : [], why: runs[0] === "recorder" ? "its program was built without filters" : null }));
   }
 
@@ -79,7 +100,7 @@ export class Recorder {
     const { state, mode, milliseconds, events, bytes, programs, lost, problems, problem } = this;
     const snapshots = mode === "overwrite" ? this.snapshots : null;
     const classes = state === "ended" ? [] : this.classes;
-    const session = { session: "server", output: "/home/somebody/kymo-traces/server", state, mode, command: "./server 1", milliseconds, events, bytes, programs, lost, late_programs: this.latePrograms, late_folders: [], has_gap: this.hasGap, filtered: 310, problems, snapshots, classes, more_classes: 0 };
+    const session = { session: "server", output: "/home/somebody/kymo-traces/server", state, mode, on: this.on, triggers: this.triggers, command: "./server 1", milliseconds, events, bytes, programs, lost, late_programs: this.latePrograms, late_folders: [], has_gap: this.hasGap, filtered: 310, problems, snapshots, classes, more_classes: 0 };
     return JSON.stringify({ recording: this.isThere ? session : null, problem });
   }
 
@@ -109,6 +130,19 @@ export class Recorder {
       case "snapshot":
         this.snapshots += this.mode === "overwrite" ? 1 : 0;
         return this.mode === "overwrite" ? this.said('"snapshot":{"output":"/home/somebody/kymo-traces/server/snapshot-1","events":41234,"problems":["lane_3 was too late"]}') : refused(409, "session `server` writes all that it records: only those that overwrite have snapshots");
+      case "trigger":
+        return this.watch(act);
+      case "arm":
+        for (const one of this.triggers.filter(({ name }) => name === act.trigger)) {
+          one.armed = true;
+        }
+        return this.said("");
+      case "remove":
+        this.triggers = this.triggers.filter(({ name }) => name !== act.trigger);
+        return this.said("");
+      case "turn":
+        this.on = act.on === true;
+        return this.said("");
       case "stop":
         this.state = "ended";
         this.programs = 0;
@@ -133,6 +167,21 @@ export class Recorder {
     const notes = filter !== null && found.some(({ why }) => why !== null) ? ["1 program takes no filters: the recorder sorts out what it writes"] : [];
     const sentence = `${found.length} events of ${this.programs} programs ${act === "disable" ? "are not recorded any more" : "are recorded"}`;
     const matched = { sentence, events: found.length, programs: Math.max(0, ...found.map(({ programs }) => programs)), all_programs: this.programs, unmatched, notes };
+    return this.said(`"matched":${JSON.stringify(matched)}`);
+  }
+
+  /** A trigger has fired. */
+  fire(name: string): void {
+    for (const one of this.triggers.filter((known) => known.name === name)) {
+      [one.armed, one.firings, this.on] = [one.repeats, one.firings + 1, one.effect === "start"];
+      one.last = { ns: "1795789830118920835", event: one.events[0], program: "server", pid: 7, tid: 9 };
+    }
+  }
+
+  private watch({ events = [], filter = null, effect = "stop", repeat = false }: Act): RecorderAnswer {
+    this.triggers.push({ name: effect, effect, events, filter, repeats: repeat, armed: true, firings: 0, suppressed: 0, last: null, watched: effect === "stop" ? 1 : 0, why: effect === "stop" ? "a program is built with a tracer that is older than triggers" : null });
+    this.on = effect !== "start";
+    const matched = { sentence: `1 event of ${this.programs} programs fires the trigger`, events: 1, programs: this.programs, all_programs: this.programs, unmatched: [], notes: [] };
     return this.said(`"matched":${JSON.stringify(matched)}`);
   }
 

@@ -64,10 +64,37 @@ pub(crate) enum RecordingChange {
         #[serde(default)]
         filter: Option<String>,
     },
+    /// Starts, stops or snapshots the session at such an event.
+    Trigger {
+        events: Vec<String>,
+        #[serde(default)]
+        filter: Option<String>,
+        effect: TriggerWord,
+        #[serde(default)]
+        repeat: bool,
+    },
+    /// Arms a trigger anew; without a name, all.
+    Arm {
+        #[serde(default)]
+        trigger: Option<String>,
+    },
+    /// Removes a trigger.
+    Remove { trigger: String },
+    /// Records from now on, or no more; the session stays.
+    Turn { on: bool },
     /// Writes the current content of a flight recorder.
     Snapshot {},
     /// Ends the session.
     Stop {},
+}
+
+/// Effect of a trigger.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TriggerWord {
+    Start,
+    Stop,
+    Snapshot,
 }
 
 /// The recorder of the traces that are shown, as far as it is known.
@@ -286,11 +313,15 @@ pub(crate) async fn post(
 
 fn check(wanted: &RecordingChange) -> Result<(), RequestRefusal> {
     let (events, filter) = match wanted {
-        RecordingChange::Enable { events, filter } | RecordingChange::Filter { events, filter } => {
-            (events, filter.as_deref())
-        }
+        RecordingChange::Enable { events, filter }
+        | RecordingChange::Filter { events, filter }
+        | RecordingChange::Trigger { events, filter, .. } => (events, filter.as_deref()),
         RecordingChange::Disable { events } => (events, None),
-        RecordingChange::Snapshot {} | RecordingChange::Stop {} => return Ok(()),
+        RecordingChange::Arm { .. }
+        | RecordingChange::Remove { .. }
+        | RecordingChange::Turn { .. }
+        | RecordingChange::Snapshot {}
+        | RecordingChange::Stop {} => return Ok(()),
     };
     if !(1..=EVENTS_MAX).contains(&events.len()) {
         let message = format!("`events` has {} patterns; 1 to {EVENTS_MAX} are expected, all are `*`", events.len());

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Shape, ShapeFault, parseJson } from "./json.ts";
-import { levelText, lossTexts, matchedText, patternsIn, ratesOf, readMatched, readRecording, readSnapshot, sentenceOf, sparkline, uncounted, whereText, withSample, type RecordedClass, type Sample } from "./recording.ts";
+import { levelText, lossTexts, matchedText, patternsIn, ratesOf, readMatched, readRecording, readSnapshot, sentenceOf, sparkline, triggerState, uncounted, whereText, withSample, type RecordedClass, type Sample } from "./recording.ts";
 
 const SESSION = `{"session":"server","output":"/tmp/traces","state":"recording","mode":"write","command":"./server 1","milliseconds":1500,"events":12345678901234,"bytes":7,
   "programs":2,"lost":{"full":1,"no_lane":2,"unwritten":3,"undefined":4},"late_programs":2,"late_folders":["/a","/b"],"has_gap":true,"filtered":4,"problems":["the disk is full"],
@@ -15,6 +15,8 @@ test("what the server says of a session is read", () => {
     output: "/tmp/traces",
     state: "recording",
     mode: "write",
+    isOn: true,
+    triggers: [],
     command: "./server 1",
     milliseconds: 1_500,
     events: 12_345_678_901_234,
@@ -38,6 +40,21 @@ test("what the server says of a session is read", () => {
   // What a newer one says is read as far as it is known.
   const newer = SESSION.replace('"write"', '"both"').replace('"state":"recording"', '"state":"resting","mood":"good"').replace('"./server 1"', "null");
   expect(read(`{"recording":${newer}}`)).toMatchObject({ state: "ended", mode: "write", command: null });
+});
+
+test("triggers of a session are read, and told in words", () => {
+  const trigger = (more: string): string => `{"name":"stop","effect":"stop","events":["net:lost"],"filter":"port == 80","repeats":false,"suppressed":0,${more}}`;
+  const fired = trigger('"armed":false,"firings":1,"last":{"ns":"1795789830118920835","event":"net:lost","program":"server","pid":7,"tid":9},"watched":1,"why":"it is old"');
+  const armed = trigger('"armed":true,"firings":0,"last":null,"watched":0,"why":null').replace('"effect":"stop"', '"effect":"start"').replace('"repeats":false', '"repeats":true');
+  const { isOn, triggers } = readRecording(new Shape(parseJson(`{"recording":${SESSION.replace('"programs":2,"lost"', `"on":false,"triggers":[${fired},${armed}],"programs":2,"lost"`)}}`), "recording")) ?? { isOn: true, triggers: [] };
+  expect(isOn).toBe(false);
+  expect(triggers).toMatchObject([
+    { name: "stop", effect: "stop", events: ["net:lost"], filter: "port == 80", isArmed: false, last: "net:lost of server (process 7, thread 9)", watched: 1, why: "it is old" },
+    { effect: "start", repeats: true, isArmed: true, last: null, why: null },
+  ]);
+  expect(triggers.map(triggerState)).toEqual(["has fired once", "armed"]);
+  const [first] = triggers;
+  expect(first === undefined ? [] : [{ ...first, isArmed: true }, { ...first, firings: 0 }, { ...first, repeats: true, firings: 1_200 }].map(triggerState)).toEqual(["armed; has fired once", "disarmed", "disarmed; has fired 1,200 times"]);
 });
 
 test("parts of a recording that are missing without a count are problems of the traces", () => {

@@ -19,6 +19,25 @@ export interface RecordedClass {
   readonly why: string | null;
 }
 
+/** Effect of a trigger. */
+export type TriggerEffect = "start" | "stop" | "snapshot";
+
+/** An event that starts or stops the session, or takes a snapshot. */
+export interface Trigger {
+  readonly name: string;
+  readonly effect: TriggerEffect;
+  readonly events: readonly string[];
+  readonly filter: string | null;
+  readonly repeats: boolean;
+  readonly isArmed: boolean;
+  readonly firings: number;
+  /** The last event that has fired it, in words. */
+  readonly last: string | null;
+  /** Programs that cannot act themselves: the recorder watches their events. */
+  readonly watched: number;
+  readonly why: string | null;
+}
+
 /** Events that are missing, by where they were lost. */
 export interface Lost {
   readonly full: number;
@@ -34,6 +53,9 @@ export interface Recording {
   readonly state: "recording" | "ended";
   /** `overwrite`: the newest events stay in memory, and are written when the user takes a snapshot. */
   readonly mode: "write" | "overwrite";
+  /** It records now: a trigger may have stopped it, or still have to start it. */
+  readonly isOn: boolean;
+  readonly triggers: readonly Trigger[];
   readonly command: string | null;
   readonly milliseconds: number;
   readonly events: number;
@@ -71,6 +93,9 @@ export function readRecording(shape: Shape): Recording | null {
     // The page can ask nothing of an unknown state that a newer recorder may be in.
     state: found.get("state").text() === "recording" ? "recording" : "ended",
     mode: found.get("mode").text() === "overwrite" ? "overwrite" : "write",
+    // Servers that are older have no triggers.
+    isOn: !found.get("on").given || found.get("on").flag(),
+    triggers: found.get("triggers").given ? found.get("triggers").list().map(readTrigger) : [],
     command: textIn(found.get("command")),
     milliseconds: found.get("milliseconds").number(),
     events: found.get("events").number(),
@@ -92,6 +117,32 @@ export function readRecording(shape: Shape): Recording | null {
 
 function readLost(shape: Shape): Lost {
   return { full: shape.get("full").number(), noLane: shape.get("no_lane").number(), unwritten: shape.get("unwritten").number(), undefined: shape.get("undefined").number() };
+}
+
+function readTrigger(shape: Shape): Trigger {
+  const effect = shape.get("effect").text();
+  const last = shape.get("last");
+  return {
+    name: shape.get("name").text(),
+    effect: effect === "start" || effect === "snapshot" ? effect : "stop",
+    events: textsIn(shape.get("events")),
+    filter: textIn(shape.get("filter")),
+    repeats: shape.get("repeats").flag(),
+    isArmed: shape.get("armed").flag(),
+    firings: shape.get("firings").number(),
+    last: last.given ? `${last.get("event").text()} of ${last.get("program").text()} (process ${last.get("pid").number()}, thread ${last.get("tid").number()})` : null,
+    watched: shape.get("watched").number(),
+    why: textIn(shape.get("why")),
+  };
+}
+
+/** State of a trigger in words. */
+export function triggerState({ isArmed, firings, repeats }: Trigger): string {
+  const times = firings === 1 ? "once" : `${firings.toLocaleString("en")} times`;
+  if (isArmed) {
+    return firings === 0 ? "armed" : `armed; has fired ${times}`;
+  }
+  return firings === 0 ? "disarmed" : repeats ? `disarmed; has fired ${times}` : `has fired ${times}`;
 }
 
 function readClass(shape: Shape): RecordedClass {
@@ -137,6 +188,9 @@ export function readMatched(shape: Shape): Matched {
   };
 }
 
+/** A change of triggers. */
+export type TriggerTurn = { readonly act: "arm" | "remove"; readonly trigger: string } | { readonly act: "turn"; readonly on: boolean };
+
 /** The snapshot that a flight recorder has written. */
 export interface Snapshot {
   readonly output: string;
@@ -152,14 +206,15 @@ export function readSnapshot(shape: Shape): Snapshot {
 /** The changes to the events of a session. */
 export type Switching = "enable" | "disable" | "filter";
 
-const DONE: Readonly<Record<Switching, readonly [one: string, many: string]>> = {
+const DONE: Readonly<Record<Switching | "trigger", readonly [one: string, many: string]>> = {
+  trigger: ["fires the trigger", "fire the trigger"],
   enable: ["is recorded", "are recorded"],
   disable: ["is not recorded any more", "are not recorded any more"],
   filter: ["has this filter, where it is recorded", "have this filter, where they are recorded"],
 };
 
 /** The result of a change, in a sentence. */
-export function matchedText(act: Switching, { sentence, events, programs, allPrograms }: Matched): string {
+export function matchedText(act: Switching | "trigger", { sentence, events, programs, allPrograms }: Matched): string {
   if (sentence !== null) {
     return sentenceOf(sentence);
   }

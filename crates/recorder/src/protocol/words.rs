@@ -15,6 +15,16 @@ impl Matched {
             (StepKind::Filter, 1) => "has this filter, where it is recorded",
             (StepKind::Filter, _) => "have this filter, where they are recorded",
         };
+        self.told(done)
+    }
+
+    /// The events that a new trigger watches, in a sentence.
+    #[must_use]
+    pub fn trigger_sentence(&self) -> String {
+        self.told(if self.events == 1 { "fires the trigger" } else { "fire the trigger" })
+    }
+
+    fn told(&self, done: &str) -> String {
         match (self.events, self.all_programs) {
             (0, 0) => "no program runs that records; it holds for those that begin".to_owned(),
             (0, all) => format!("no event of {} matches; it holds for those that come", counted(all, "program")),

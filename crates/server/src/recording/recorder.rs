@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use kymo_recorder::client::{Client, ClientProblem, has_sessions, kept_sessions, nonsense};
 use kymo_recorder::protocol::{
-    ClassesStatus, Keep, Matched, RecorderReply, RecorderRequest, SessionStatus, SessionSummary,
+    ClassesStatus, Keep, Matched, RecorderReply, RecorderRequest, SessionStatus, SessionSummary, TriggerTurn,
 };
 use kymo_recorder::select::{SelectionRule, SelectionStep, StepKind};
+use kymo_recorder::trigger::{TriggerEffect, TriggerOptions, TriggerScope, TriggerStatus};
 use serde_json::{Value, json};
 
-use super::RecordingChange;
+use super::{RecordingChange, TriggerWord};
 
 /// How long to wait for each answer about the state.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -35,13 +36,15 @@ pub(super) struct Recorded {
 
 impl Recorded {
     fn of(status: &SessionStatus, classes: &ClassesStatus) -> Self {
-        let SessionStatus { summary, options, .. } = status;
+        let SessionStatus { summary, options, is_on, triggers } = status;
         let command = options.command.as_ref().map(|command| command.chars().take(COMMAND_MAX).collect::<String>());
         let mut told = json!({
             "session": summary.session,
             "output": options.output.to_string_lossy(),
             "mode": if options.keep == Keep::Newest { "overwrite" } else { "write" },
             "command": command,
+            "on": is_on,
+            "triggers": triggers.iter().map(trigger).collect::<Vec<_>>(),
             "classes": classes.classes.iter().map(class).collect::<Vec<_>>(),
             "more_classes": classes.more,
         });
@@ -88,6 +91,27 @@ fn count(told: &mut Value, summary: &SessionSummary) {
     });
     let members = counts.as_object().into_iter().flatten();
     members.for_each(|(name, value)| told[name.as_str()] = value.clone());
+}
+
+fn trigger(status: &TriggerStatus) -> Value {
+    let options = &status.options;
+    let last = status.last.as_ref().map(|last| {
+        // Beyond 53 bits, readers of JSON may round.
+        json!({"ns": last.ns.to_string(), "event": last.event, "program": last.program, "pid": last.pid, "tid": last.tid})
+    });
+    json!({
+        "name": options.name,
+        "effect": options.effect,
+        "events": options.rule.events,
+        "filter": options.rule.filter,
+        "repeats": options.repeats,
+        "armed": status.is_armed,
+        "firings": status.firings,
+        "suppressed": status.suppressed,
+        "last": last,
+        "watched": status.watched,
+        "why": (!status.why.is_empty()).then(|| status.why.join("; ")),
+    })
 }
 
 fn class(class: &kymo_recorder::protocol::ClassStatus) -> Value {
@@ -192,10 +216,11 @@ fn done(traces: &[PathBuf], wanted: &RecordingChange) -> Result<(Value, Recorded
     let Some(status) = session(&mut client, traces)? else { return Err(ClientProblem::Nobody) };
     let mut client = client.waiting_for(PATIENCE_TO_DO);
     let recorded = Recorded::of(&status, &ClassesStatus::default());
-    changed(&mut client, status.summary.session, wanted).map(|changed| (changed, recorded))
+    changed(&mut client, &status, wanted).map(|changed| (changed, recorded))
 }
 
-fn changed(client: &mut Client, name: String, wanted: &RecordingChange) -> Result<Value, ClientProblem> {
+fn changed(client: &mut Client, status: &SessionStatus, wanted: &RecordingChange) -> Result<Value, ClientProblem> {
+    let name = status.summary.session.clone();
     let session = Some(name.clone());
     let asked = match wanted {
         RecordingChange::Snapshot {} => client.ask(&RecorderRequest::Snapshot { session, output: None }),
@@ -207,6 +232,18 @@ fn changed(client: &mut Client, name: String, wanted: &RecordingChange) -> Resul
         RecordingChange::Filter { events, filter } => {
             return take(client, name, &StepKind::Filter, events, filter.clone());
         }
+        RecordingChange::Trigger { events, filter, effect, repeat } => {
+            let trigger = Box::new(new_trigger(status, events, filter.clone(), *effect, *repeat));
+            let RecorderReply::Triggered { matched, .. } =
+                client.ask(&RecorderRequest::Trigger { session, trigger })?
+            else {
+                return Err(nonsense());
+            };
+            return Ok(json!({"matched": told(&matched, matched.trigger_sentence())}));
+        }
+        RecordingChange::Arm { trigger } => turn(client, session, TriggerTurn::Arm(trigger.clone())),
+        RecordingChange::Remove { trigger } => turn(client, session, TriggerTurn::Remove(trigger.clone())),
+        RecordingChange::Turn { on } => turn(client, session, if *on { TriggerTurn::Start } else { TriggerTurn::Stop }),
     };
     match asked? {
         RecorderReply::Snapshot { output, summary } => {
@@ -214,9 +251,33 @@ fn changed(client: &mut Client, name: String, wanted: &RecordingChange) -> Resul
                 json!({"output": output.to_string_lossy(), "events": summary.events, "problems": summary.problems});
             Ok(json!({"snapshot": snapshot}))
         }
-        RecorderReply::Stopped { .. } => Ok(json!({})),
+        RecorderReply::Stopped { .. } | RecorderReply::Triggered { .. } => Ok(json!({})),
         _ => Err(nonsense()),
     }
+}
+
+fn turn(client: &mut Client, session: Option<String>, turn: TriggerTurn) -> Result<RecorderReply, ClientProblem> {
+    client.ask(&RecorderRequest::Turn { session, turn })
+}
+
+/// A trigger with a name that the session does not have.
+fn new_trigger(
+    status: &SessionStatus,
+    events: &[String],
+    filter: Option<String>,
+    effect: TriggerWord,
+    repeats: bool,
+) -> TriggerOptions {
+    let (word, effect) = match effect {
+        TriggerWord::Start => ("start", TriggerEffect::Start),
+        TriggerWord::Stop => ("stop", TriggerEffect::Stop),
+        TriggerWord::Snapshot => ("snapshot", TriggerEffect::Snapshot),
+    };
+    let is_free = |name: &String| status.triggers.iter().all(|known| known.options.name != *name);
+    let names = std::iter::once(word.to_owned()).chain((2..).map(|number| format!("{word}-{number}")));
+    let name = names.into_iter().find(is_free).expect("numbers do not end");
+    let rule = SelectionRule { events: events.to_vec(), filter, is_within: true, ..SelectionRule::default() };
+    TriggerOptions { name, rule, effect, scope: TriggerScope::Session, repeats, interval_ns: None, for_ns: None }
 }
 
 /// Changes the recorded events of the programs in the session.
@@ -230,10 +291,10 @@ fn take(
     let rule = SelectionRule { events: events.to_vec(), filter, is_within: true, ..SelectionRule::default() };
     let question = RecorderRequest::Take { session: Some(session), step: SelectionStep { act: act.clone(), rule } };
     let RecorderReply::Taken { matched } = client.ask(&question)? else { return Err(nonsense()) };
-    Ok(json!({"matched": told(&matched, act)}))
+    Ok(json!({"matched": told(&matched, matched.sentence(act))}))
 }
 
-fn told(matched: &Matched, act: &StepKind) -> Value {
+fn told(matched: &Matched, sentence: String) -> Value {
     let unmatched = matched.unmatched.iter().map(|(pattern, near)| json!({"pattern": pattern, "near": near}));
     json!({
         "events": matched.events,
@@ -241,7 +302,7 @@ fn told(matched: &Matched, act: &StepKind) -> Value {
         "all_programs": matched.all_programs,
         "unmatched": unmatched.collect::<Vec<_>>(),
         "notes": matched.notes.iter().map(|note| note.trim_end()).collect::<Vec<_>>(),
-        "sentence": matched.sentence(act),
+        "sentence": sentence,
         "warnings": matched.warnings(),
     })
 }

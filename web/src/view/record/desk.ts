@@ -1,8 +1,8 @@
 // Sends the requests of the tab that controls the recorder, one after the other, and tells the results.
 
 import { ApiFault } from "../../api/client.ts";
-import { stopRecording, switchEvents, takeSnapshot } from "../../api/recording.ts";
-import type { Recording, Switching } from "../../model/recording.ts";
+import { addTrigger, stopRecording, switchEvents, takeSnapshot, turnTrigger } from "../../api/recording.ts";
+import type { Recording, Switching, TriggerEffect, TriggerTurn } from "../../model/recording.ts";
 import { FIRST_RECORD, answered, asking, refused, switchingTo, withRecording, type Place, type RecordState } from "../../state/record.ts";
 import { Store } from "../../state/store.ts";
 import type { Page } from "../page.ts";
@@ -23,6 +23,23 @@ export class RecordDesk {
       const { matched, recording } = await switchEvents(this.page.client, act, events, filter);
       this.take(recording);
       this.store.update((state) => answered(state, { switched: { act, matched } }));
+    });
+  }
+
+  /** Adds a trigger. */
+  trigger(effect: TriggerEffect, events: readonly string[], filter: string | null, repeat: boolean): Promise<void> {
+    return this.ask("box", async () => {
+      const { matched, recording } = await addTrigger(this.page.client, effect, events, filter, repeat);
+      this.take(recording);
+      this.store.update((state) => answered(state, { switched: { act: "trigger", matched } }));
+    });
+  }
+
+  /** Arms or removes a trigger, or starts and stops the session now. */
+  turn(turn: TriggerTurn): Promise<void> {
+    return this.ask("triggers", async () => {
+      this.take(await turnTrigger(this.page.client, turn));
+      this.store.update((state) => answered(state));
     });
   }
 

@@ -1,9 +1,9 @@
 // The box for patterns: switches all events on or off that are called so, under a filter, and says which events and programs matched.
 
 import type { JSX } from "preact";
-import { useId, useRef } from "preact/hooks";
+import { useId, useRef, useState } from "preact/hooks";
 import type { Vocabulary } from "../../model/completion.ts";
-import { matchedText, patternsIn, type Recording, type Switching } from "../../model/recording.ts";
+import { matchedText, patternsIn, type Recording, type Switching, type TriggerEffect } from "../../model/recording.ts";
 import type { Switched } from "../../state/record.ts";
 import { usePick } from "../hooks.ts";
 import { useOffers } from "../offers.tsx";
@@ -38,6 +38,12 @@ export function SwitchForm({ page, recording, draft, change }: FormOptions): JSX
       void desk.change(kind, patterns, filter);
     }
   };
+  const [repeat, setRepeat] = useState(false);
+  const trigger = (effect: TriggerEffect): void => {
+    if (!isOff) {
+      void desk.trigger(effect, patterns, filter, repeat);
+    }
+  };
   const isRefused = refusal?.place === "box";
   return (
     <section aria-label="Switch events by name">
@@ -60,6 +66,22 @@ export function SwitchForm({ page, recording, draft, change }: FormOptions): JSX
           <button type="button" class="button small" disabled={isOff} title={filter === null ? "Takes the filters of those away that are on" : "Puts this filter on those that are on"} onClick={() => act("filter")}>
             {filter === null ? "No filter" : "Set filter"}
           </button>
+        </div>
+        <div class="rail-bar" role="group" aria-label="Trigger">
+          <button type="button" class="button small" disabled={isOff} title="Records from such an event on" onClick={() => trigger("start")}>
+            Start at
+          </button>
+          <button type="button" class="button small" disabled={isOff} title="Records no more after such an event" onClick={() => trigger("stop")}>
+            Stop at
+          </button>
+          {recording.mode === "overwrite" ? (
+            <button type="button" class="button small" disabled={isOff} title="Writes what is in memory at such an event, and goes on" onClick={() => trigger("snapshot")}>
+              Snapshot at
+            </button>
+          ) : null}
+          <label title="At each such event; without it once, until the trigger is armed again">
+            <input type="checkbox" checked={repeat} onChange={(event) => setRepeat(event.currentTarget.checked)} /> each time
+          </label>
         </div>
       </form>
       <div role="status">{switched === null ? null : <Matches switched={switched} take={(name) => change({ ...draft, patterns: name })} />}</div>

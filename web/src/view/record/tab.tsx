@@ -12,6 +12,7 @@ import { ClassList } from "./classes.tsx";
 import { recordOf, type RecordDesk } from "./desk.ts";
 import { SwitchForm } from "./form.tsx";
 import { Refused } from "./refused.tsx";
+import { Triggers } from "./triggers.tsx";
 import { counted } from "../../units/counted.ts";
 import "../rail/rail.css";
 import "./record.css";
@@ -29,6 +30,7 @@ export function Record({ page }: { readonly page: Page }): JSX.Element {
     <div class="rail-tab record">
       <Session page={page} recording={recording} rates={rates} />
       <Acts desk={recordOf(page)} recording={recording} />
+      {isOver ? null : <Triggers desk={recordOf(page)} recording={recording} />}
       {isOver ? null : (
         <>
           <SwitchForm page={page} recording={recording} draft={draft} change={setDraft} />
@@ -47,12 +49,12 @@ interface SessionOptions {
 
 /** How the session is. */
 function Session({ recording, rates }: SessionOptions): JSX.Element {
-  const { session, state, mode, command, output, milliseconds, events, bytes, programs, lost, filtered, snapshots, problems, problem } = recording;
+  const { session, state, isOn, mode, command, output, milliseconds, events, bytes, programs, lost, filtered, snapshots, problems, problem } = recording;
   const missing = lossTexts(lost);
   return (
     <section class="record-session" aria-label="Session">
       <h2>
-        {session} <span class={`badge ${state === "recording" ? "busy" : ""}`}>{state}</span>
+        {session} <span class={`badge ${state === "recording" && isOn ? "busy" : ""}`}>{state === "recording" && !isOn ? "not recording" : state}</span>
       </h2>
       {mode === "overwrite" ? <p class="hint">What is newest is kept in memory. Nothing is written before a snapshot.</p> : null}
       <dl class="record-facts">
