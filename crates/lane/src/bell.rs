@@ -48,6 +48,18 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
             self.memory.store(header::BELL_INODE, 0, Relaxed);
         }
     }
+
+    /// Rings in any case: a recorder that is awake, but does not look at this program, has to.
+    pub(crate) fn wake(&self) {
+        self.memory.fence(SeqCst);
+        let asleep = self.memory.load(header::ASLEEP, Relaxed);
+        if asleep != 0 {
+            self.memory.compare_exchange(header::ASLEEP, asleep, 0);
+        }
+        if !self.memory.ring() {
+            self.memory.store(header::BELL_INODE, 0, Relaxed);
+        }
+    }
 }
 
 impl<V: MemoryView> RecorderSide<V> {

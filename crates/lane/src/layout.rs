@@ -142,15 +142,16 @@ pub(crate) mod triggers {
     /// written.
     pub(crate) const BASES: [u64; 2] = [0, 48];
     pub(crate) const BASE: u64 = 56;
-    /// `changes << 32 | number of the base << 8 | bits`: the groups after the program's last change.
+    /// `changes << 32 | number of the base << 8 | bits`: the groups after the program's last change. Each
+    /// change is a firing.
     pub(crate) const GROUPS: u64 = 8;
     /// Number of firings that have begun, and of those that are over.
     pub(crate) const BEGUN: u64 = 16;
     pub(crate) const DONE: u64 = 24;
-    /// Number of those that had an effect.
-    pub(crate) const FIRED: u64 = 40;
     /// Written by the recorder: number of events that the images cover.
     pub(crate) const IMAGE_EVENTS: u64 = 32;
+    /// Number of events whose images have memory, plus 1.
+    pub(crate) const RESERVED: u64 = 40;
     /// States of triggers.
     pub(crate) const STATES: u64 = 64;
     pub(crate) const STATE_BYTES: u64 = 64;
@@ -341,8 +342,14 @@ impl MemoryLayout {
     }
 
     /// Offset of the triggers' region.
-    pub(crate) fn triggers(&self) -> u64 {
+    #[must_use]
+    pub fn triggers(&self) -> u64 {
         page(self.sub_buffer(self.sub_buffers))
+    }
+
+    /// Offset of a firing in its ring, by the number of its change.
+    pub(crate) fn firing(&self, number: u32) -> u64 {
+        self.triggers() + triggers::FIRINGS + u64::from(number) % triggers::FIRINGS_MAX * triggers::FIRING_BYTES
     }
 
     /// Offset of an image of the control bytes: 0 is that of sessions without triggers, then come

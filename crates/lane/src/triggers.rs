@@ -21,9 +21,11 @@
 //!
 //! A thread that has read its control byte may still record its event after another thread's trigger
 //! has stopped recording. Recorders cut such events by their time: a firing says when it happened. It
-//! *begins*, then reads the clock. A recorder that has looked at events therefore waits until as many
-//! firings are over as had begun after its look: then it knows of each firing that is earlier than any
-//! event that it saw.
+//! *begins*, then reads the clock. A recorder that has looked at events therefore waits until all firings
+//! that have begun are over: then it knows of each firing that is earlier than any event that it saw.
+//!
+//! Firings have the numbers of the changes that they make: their order is that of the groups' states,
+//! whatever the threads' clocks say.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -80,7 +82,7 @@ pub struct TriggerState {
 /// A trigger has fired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Firing {
-    /// How many firings of the program were before it.
+    /// How many changes of the groups were before its own.
     pub number: u64,
     /// When.
     pub ticks: u64,
@@ -94,8 +96,6 @@ pub struct Firing {
     pub event: u16,
     /// The thread.
     pub tid: u32,
-    /// Number of the base that the groups followed.
-    pub base: u32,
 }
 
 /// Groups of sessions that record.
@@ -145,11 +145,16 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     #[must_use]
     pub fn reserve_triggers(&self) -> bool {
         let at = self.layout.triggers();
-        if !self.memory.reserve(at, triggers::IMAGES) {
-            return false;
+        let covered = u64::from(self.covered());
+        if self.memory.load(at + triggers::RESERVED, Relaxed) == covered + 1 {
+            return true;
         }
-        let covered = self.covered();
-        (0..=GROUPS_MAX).all(|number| self.memory.reserve(self.layout.image(number), covered.into()))
+        let is_there = self.memory.reserve(at, triggers::IMAGES)
+            && (0..=GROUPS_MAX).all(|number| self.memory.reserve(self.layout.image(number), covered));
+        if is_there {
+            self.memory.store(at + triggers::RESERVED, covered + 1, Relaxed);
+        }
+        is_there
     }
 
     /// Number of events that the images cover.
@@ -193,7 +198,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     pub fn may_fire(&self, triggers: u32) -> bool {
         (0..TRIGGERS_MAX as u8).filter(|number| triggers >> number & 1 != 0).any(|number| {
             let armed = self.memory.load(self.state(number) + trigger::ARMED, Acquire);
-            let has_fired = self.memory.load(self.state(number) + trigger::FIRED, Relaxed) >= armed >> 8;
+            let has_fired = self.memory.load(self.state(number) + trigger::FIRED, Relaxed) == armed >> 8;
             armed & IS_ARMED != 0 && (armed & REPEATS != 0 || !has_fired)
         })
     }
@@ -215,23 +220,24 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         // The clock is read after the firing has begun, see above.
         self.memory.fence(SeqCst);
         let ticks = clock();
-        let fired = self.claim_firing(at, armed, ticks).then(|| self.change(action, groups)).flatten();
-        if let Some((changed, base)) = fired {
+        let fired = self.claim_firing(at, armed, ticks).and_then(|claim| {
+            let change = self.change(action, groups);
+            if change.is_none() {
+                // Another trigger was first: this one has not fired.
+                self.memory.compare_exchange(claim.at, claim.after, claim.before);
+            }
+            change
+        });
+        if let Some((changed, changes)) = fired {
+            // The recorder waits for the end of this firing. A thread that were preempted by it behind the firing
+            // would record its event late.
+            self.wake();
             self.draw();
-            // The recorder needs longer to wake than this firing to end.
-            self.memory.ring();
             // Threads that are started before this thread records its event are not: that is the first one.
             let ticks = if action == TriggerAction::Start { clock() } else { ticks };
-            self.publish_firing(&Firing {
-                number: 0,
-                ticks,
-                trigger: number,
-                action,
-                groups: changed,
-                event,
-                tid,
-                base,
-            });
+            let changes = changes.into();
+            let firing = Firing { number: changes, ticks, trigger: number, action, groups: changed, event, tid };
+            self.publish_firing(&firing);
         }
         self.memory.fence(SeqCst);
         self.memory.add(region + triggers::DONE, 1);
@@ -251,30 +257,33 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     /// Whether enough time has passed since the last firing, and a trigger that fires once has not.
     fn is_due(&self, at: u64, armed: u64, now: u64) -> bool {
         if armed & REPEATS == 0 {
-            return self.memory.load(at + trigger::FIRED, Relaxed) < armed >> 8;
+            return self.memory.load(at + trigger::FIRED, Relaxed) != armed >> 8;
         }
-        let (last, interval) =
-            (self.memory.load(at + trigger::LAST, Relaxed), self.memory.load(at + trigger::INTERVAL, Relaxed));
-        let is_due = last == 0 || now.saturating_sub(last) >= interval;
+        let is_due = self.is_late_enough(at, self.memory.load(at + trigger::LAST, Relaxed), now);
         if !is_due {
             self.memory.add(at + trigger::SUPPRESSED, 1);
         }
         is_due
     }
 
-    /// Of several threads one fires.
-    fn claim_firing(&self, at: u64, armed: u64, ticks: u64) -> bool {
-        if armed & REPEATS == 0 {
-            let before = self.memory.load(at + trigger::FIRED, Relaxed);
-            return before < armed >> 8 && self.memory.compare_exchange(at + trigger::FIRED, before, armed >> 8);
-        }
-        let before = self.memory.load(at + trigger::LAST, Relaxed);
-        let interval = self.memory.load(at + trigger::INTERVAL, Relaxed);
-        let is_due = before == 0 || ticks.saturating_sub(before) >= interval;
-        is_due && self.memory.compare_exchange(at + trigger::LAST, before, ticks)
+    fn is_late_enough(&self, at: u64, last: u64, now: u64) -> bool {
+        last == 0 || now.saturating_sub(last) >= self.memory.load(at + trigger::INTERVAL, Relaxed)
     }
 
-    /// Changes the groups; returns those that are different now, and their base.
+    /// Of several threads one fires.
+    fn claim_firing(&self, at: u64, armed: u64, ticks: u64) -> Option<FiringClaim> {
+        let repeats = armed & REPEATS != 0;
+        let at_word = at + if repeats { trigger::LAST } else { trigger::FIRED };
+        let before = self.memory.load(at_word, Relaxed);
+        let (after, is_due) = match repeats {
+            true => (ticks, self.is_late_enough(at, before, ticks)),
+            false => (armed >> 8, before != armed >> 8),
+        };
+        let is_ours = is_due && self.memory.compare_exchange(at_word, before, after);
+        is_ours.then_some(FiringClaim { at: at_word, before, after })
+    }
+
+    /// Changes the groups; returns those that are different now, and how many changes were before.
     fn change(&self, action: TriggerAction, groups: u8) -> Option<(u8, u32)> {
         let at = self.layout.triggers();
         loop {
@@ -286,7 +295,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
             }
             let new = Base::of(RecordingGroups { bits, base: now.base, changes: now.changes.wrapping_add(1) }).0;
             if self.memory.compare_exchange(at + triggers::GROUPS, own, new) {
-                return Some((bits ^ now.bits, now.base));
+                return Some((bits ^ now.bits, now.changes));
             }
         }
     }
@@ -318,10 +327,8 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     }
 
     fn publish_firing(&self, firing: &Firing) {
-        let region = self.layout.triggers();
-        let number = self.memory.add(region + triggers::FIRED, 1);
-        let at = region + triggers::FIRINGS + number % triggers::FIRINGS_MAX * triggers::FIRING_BYTES;
-        let Firing { ticks, trigger, action, groups, event, tid, base, .. } = *firing;
+        let Firing { number, ticks, trigger, action, groups, event, tid } = *firing;
+        let at = self.layout.firing(number as u32);
         let effect =
             u64::from(event) << 32 | u64::from(groups) << 16 | u64::from(action as u8) << 8 | u64::from(trigger);
         // While it is written, it is no firing.
@@ -329,9 +336,16 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         self.memory.fence(SeqCst);
         self.memory.store(at + 8, ticks, Relaxed);
         self.memory.store(at + 16, effect, Relaxed);
-        self.memory.store(at + 24, u64::from(base) << 32 | u64::from(tid), Relaxed);
+        self.memory.store(at + 24, tid.into(), Relaxed);
         self.memory.store(at, number + 1, Release);
     }
+}
+
+/// A word that one thread has changed: its trigger fires.
+struct FiringClaim {
+    at: u64,
+    before: u64,
+    after: u64,
 }
 
 /// The control byte of an event that groups want in these ways: the filter that all of them have, else
@@ -420,6 +434,7 @@ impl<V: MemoryView> RecorderSide<V> {
         self.view.settle();
         if self.view.word(at + trigger::ARMED)? >> 8 != state.epoch {
             // Another trigger may have had the number. The program writes these while it is armed.
+            self.view.set_word(at + trigger::FIRED, 0)?;
             self.view.set_word(at + trigger::LAST, 0)?;
             self.view.set_word(at + trigger::SUPPRESSED, 0)?;
         }
@@ -449,53 +464,54 @@ impl<V: MemoryView> RecorderSide<V> {
         self.view.word(self.layout.triggers() + triggers::UNJUDGED)
     }
 
-    /// Number of firings that have begun, for [`is_over`](Self::is_over).
+    /// Whether no firing is under way: all that have begun by now are over.
     ///
     /// # Errors
     ///
     /// The memory is gone.
-    pub fn begun(&self) -> Result<u64, V::Fault> {
-        self.view.word(self.layout.triggers() + triggers::BEGUN)
+    pub fn is_quiet(&self) -> Result<bool, V::Fault> {
+        let at = self.layout.triggers();
+        // In this order: there are never fewer that have begun, so that equal numbers are those of the
+        // first read.
+        let done = self.view.word(at + triggers::DONE)?;
+        Ok(self.view.word(at + triggers::BEGUN)? == done)
     }
 
-    /// Whether so many firings are over: those that had begun when [`begun`](Self::begun) was called.
-    ///
-    /// # Errors
-    ///
-    /// The memory is gone.
-    pub fn is_over(&self, begun: u64) -> Result<bool, V::Fault> {
-        Ok(self.view.word(self.layout.triggers() + triggers::DONE)? >= begun)
-    }
-
-    /// Firings from a number on, in their order. Returns the number behind the last one, and how many are
-    /// not known any more: a ring holds the last 256.
+    /// Firings from a number on, in the order of their changes. Returns the number behind the last one, and how
+    /// many are not known any more: a ring holds the last 256.
     ///
     /// # Errors
     ///
     /// The memory is gone.
     pub fn firings(&self, from: u64, mut each: impl FnMut(Firing)) -> Result<(u64, u64), V::Fault> {
-        let region = self.layout.triggers();
-        let fired = self.view.word(region + triggers::FIRED)?;
+        let changes = self.groups()?.changes;
+        let is_quiet = self.is_quiet()?;
+        // Of the number, the program has 32 bits.
+        let fired = from + u64::from(changes.wrapping_sub(from as u32));
         let first = from.max(fired.saturating_sub(triggers::FIRINGS_MAX));
-        let mut unknown = first - from.min(first);
+        let mut unknown = first - from;
         for number in first..fired {
-            let at = region + triggers::FIRINGS + number % triggers::FIRINGS_MAX * triggers::FIRING_BYTES;
-            let known = self.view.word(at)?;
-            if known <= number {
-                // It is still being written.
-                return Ok((number, unknown));
+            let at = self.layout.firing(number as u32);
+            let (known, wanted) = (self.view.word(at)?, u64::from(number as u32) + 1);
+            if known != wanted {
+                // It may still be written, unless a later one is there.
+                let is_coming = known == 0 || (known.wrapping_sub(wanted) as u32).cast_signed() < 0;
+                if is_coming && !is_quiet {
+                    return Ok((number, unknown));
+                }
+                unknown += 1;
+                continue;
             }
-            let (ticks, effect, origin) = (self.view.word(at + 8)?, self.view.word(at + 16)?, self.view.word(at + 24)?);
+            let (ticks, effect, tid) = (self.view.word(at + 8)?, self.view.word(at + 16)?, self.view.word(at + 24)?);
             self.view.fence();
-            let is_whole = known == number + 1 && self.view.word(at)? == known;
+            let is_whole = self.view.word(at)? == known;
             let Some(action) = TriggerAction::of((effect >> 8) as u8).filter(|_| is_whole) else {
                 unknown += 1;
                 continue;
             };
             let (trigger, groups, event) = (effect as u8, (effect >> 16) as u8, (effect >> 32) as u16);
-            let (tid, base) = (origin as u32, (origin >> 32) as u32);
-            each(Firing { number, ticks, trigger, action, groups, event, tid, base });
+            each(Firing { number, ticks, trigger, action, groups, event, tid: tid as u32 });
         }
-        Ok((fired.max(from), unknown))
+        Ok((fired, unknown))
     }
 }

@@ -439,7 +439,7 @@ impl Daemon {
         let Self { sessions, clocks, compiler, .. } = self;
         served.assign(sessions, clocks);
         // Triggers may have fired while no recorder was there.
-        let (fired, _) = triggers::hear_of(&mut served, 0, sessions, clocks);
+        let (fired, _) = triggers::hear_of(&mut served, Vec::new(), sessions, clocks);
         triggers::tell_fired(&fired, sessions, clocks.now());
         let _ = served.switch(sessions, compiler);
         served.tell_objects(sessions, clocks);
@@ -497,7 +497,7 @@ impl Daemon {
     pub(crate) fn drain(&mut self, patience: DrainTiming) -> bool {
         let began = SystemTime::now();
         let waiting = self.hear_triggers(patience);
-        let Self { served, sessions, clocks, round, .. } = self;
+        let Self { served, sessions, clocks, round, drained: before, .. } = self;
         let (mut is_busy, mut taken) = (false, began);
         for program in served {
             if patience != DrainTiming::Wait || program.rest.is_due(*round) {
@@ -506,6 +506,7 @@ impl Daemon {
                 }
                 if waiting.contains(&program.key()) {
                     is_busy = true;
+                    taken = before.map_or(taken, |before| taken.min(before));
                     continue;
                 }
                 let drained = drain(program, sessions, clocks, program.rest.patience(patience)).ok();
@@ -621,6 +622,7 @@ impl Daemon {
         self.find_all(name);
         self.reach_folders();
         self.drain(DrainTiming::Now);
+        self.take_snapshots();
         self.bury();
         let at = self.sessions.iter().position(|session| session.name == name)?;
         let mut session = self.sessions.remove(at);

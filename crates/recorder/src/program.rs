@@ -229,7 +229,7 @@ pub struct Program {
     new: Vec<Defined>,
     lanes: Lanes,
     /// A look at its lanes whose events are not taken yet, and how many firings of triggers had begun after it.
-    looked: Option<(Vec<kymo_lane::SubBufferSnapshot>, u64)>,
+    looked: Option<Vec<kymo_lane::SubBufferSnapshot>>,
     has_triggers: bool,
 }
 
@@ -414,7 +414,7 @@ impl Program {
     /// The program is gone; events taken before stay taken.
     pub fn drain(&mut self, patience: DrainTiming, sink: &mut dyn RunSink) -> io::Result<Drained> {
         let all = match self.looked.take() {
-            Some((all, _)) => all,
+            Some(all) => all,
             None => self.lanes.look(&self.lane)?,
         };
         // The definitions of all events that were seen exist by now.
@@ -422,19 +422,17 @@ impl Program {
         self.lanes.drain(&self.lane, &self.known, &all, patience, sink)
     }
 
-    /// Looks at its lanes; the next [`Program::drain`] takes the events of this look. Returns how many firings
-    /// of its triggers had begun by then.
+    /// Looks at its lanes; the next [`Program::drain`] takes the events of this look.
     ///
     /// # Errors
     ///
     /// The program is gone.
-    pub(crate) fn look(&mut self) -> io::Result<u64> {
+    pub(crate) fn look(&mut self) -> io::Result<()> {
         let all = self.lanes.look(&self.lane)?;
-        // After the look: see `kymo_lane`'s triggers.
+        // What is read of its triggers from now on is later than the look: see `kymo_lane`'s triggers.
         self.lane.view().fence();
-        let begun = if self.has_triggers { self.lane.begun()? } else { 0 };
-        self.looked = Some((all, begun));
-        Ok(begun)
+        self.looked = Some(all);
+        Ok(())
     }
 
     /// Looks into the events of the last look that are new since the last call, before they are taken.
@@ -444,7 +442,7 @@ impl Program {
     /// The program is gone.
     pub(crate) fn peek(&mut self, each: &mut dyn FnMut(&ProgramFacts, &EventRun<'_>)) -> io::Result<()> {
         self.learn()?;
-        let Some((all, _)) = &self.looked else { return Ok(()) };
+        let Some(all) = &self.looked else { return Ok(()) };
         let known = &self.known;
         self.lanes.peek(&self.lane, known, all, &mut |run| each(known, run))
     }

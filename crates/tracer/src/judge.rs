@@ -21,7 +21,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use kymo_bytecode::{BytecodeProgram, validate};
 use kymo_lane::judgement::{self, JudgementEntry, JudgementKind};
-use kymo_lane::{FilterCode, FilterCodeKind, VERDICT_BYTES, VERDICT_ID, VERDICT_UNJUDGED};
+use kymo_lane::{FilterCode, FilterCodeKind, OTHER_GROUPS, VERDICT_BYTES, VERDICT_ID, VERDICT_UNJUDGED};
 
 use crate::code::{Filter, code_bytes, copied, native, run};
 use crate::event::Event;
@@ -41,6 +41,8 @@ struct Judgement {
     event: u16,
     triggers: &'static [(u8, JudgedQuestion)],
     groups: &'static [(u8, JudgedQuestion)],
+    /// Sessions that no trigger controls keep all of its events.
+    is_kept: bool,
 }
 
 /// A question about the arguments of an event.
@@ -73,12 +75,15 @@ pub(crate) unsafe extern "C" fn judge(arguments: *const u8, slot_and_size: u64) 
     let slot = usize::from(slot_and_size as u8);
     // Safety: stored judgements are never removed.
     let Some(judgement) = (unsafe { JUDGEMENTS[slot].load(Ordering::Acquire).as_ref() }) else { return 1 };
-    let Some(process) = ProcessState::now() else { return 1 };
     let mut hits = 0_u32;
     for (number, question) in judgement.triggers {
         // Safety: the recorder made the judgement for these arguments.
         hits |= u32::from(unsafe { question.is_yes(arguments, slot_and_size) }) << number;
     }
+    if hits == 0 && judgement.is_kept {
+        return 1;
+    }
+    let Some(process) = ProcessState::now() else { return 1 };
     let groups = recording(process);
     let mut kept = 0;
     for (bits, question) in judgement.groups {
@@ -105,6 +110,10 @@ fn recording(process: &ProcessState) -> u8 {
 fn fire(process: &ProcessState, judgement: &Judgement, hits: u32) -> bool {
     let _errno = Errno::keep();
     let program = process.program();
+    if program.groups().base == 0 {
+        // No recorder has met this child yet.
+        return is_left(process, judgement.event);
+    }
     if !program.may_fire(hits) {
         return false;
     }
@@ -128,6 +137,19 @@ fn fire(process: &ProcessState, judgement: &Judgement, hits: u32) -> bool {
     true
 }
 
+/// Leaves the judgement of an event to the recorder; returns whether it can be.
+fn is_left(process: &ProcessState, event: u16) -> bool {
+    let is_there = {
+        let _quiet = Quiet::new();
+        process.program().reserve_triggers()
+    };
+    if is_there {
+        process.program().note_unjudged();
+        tell(event, 0, VERDICT_UNJUDGED, 0);
+    }
+    is_there
+}
+
 /// Writes a verdict, before its event.
 fn tell(event: u16, groups: u8, flags: u8, fired: u32) {
     if let Some(mut write) = VERDICT.enter(VERDICT_BYTES) {
@@ -146,8 +168,8 @@ pub(crate) fn tell_unjudged(slot: u8, event: u16) {
     let arena_bytes = process.arena().map_or(0, |arena| arena.bytes);
     let code = process.program().code(slot, arena_bytes);
     if code.is_some_and(|code| code.kind == FilterCodeKind::Judgement) {
-        process.program().note_unjudged();
-        tell(event, 0, VERDICT_UNJUDGED, 0);
+        let _errno = Errno::keep();
+        is_left(process, event);
     }
 }
 
@@ -206,7 +228,10 @@ fn questions(process: &ProcessState, bytes: &[u8], size: u64, to: NonNull<(u8, J
     // Safety: so many were written.
     let all: &'static [(u8, JudgedQuestion)] = unsafe { core::slice::from_raw_parts(to.as_ptr(), count) };
     let (triggers, groups) = all.split_at(triggers);
-    Some(Judgement { event, triggers, groups })
+    let keeps = |(bits, question): &(u8, JudgedQuestion)| {
+        bits & OTHER_GROUPS != 0 && matches!(question, JudgedQuestion::Always)
+    };
+    Some(Judgement { event, triggers, groups, is_kept: groups.iter().any(keeps) })
 }
 
 fn asked(process: &ProcessState, code: FilterCode, size: u64) -> Option<JudgedQuestion> {

@@ -141,8 +141,10 @@ pub(crate) fn make_zero(window: NonNull<u8>, bytes: usize) {
     unsafe { libc::mmap(window.as_ptr().cast(), bytes, libc::PROT_READ | libc::PROT_WRITE, kind, -1, 0) };
 }
 
-/// End of the memory that was allocated at the start, on systems that cannot allocate more later.
+/// Memory that was allocated at the start, on systems that cannot allocate more later: its end, and that of
+/// triggers behind the pool.
 static GIVEN: AtomicUsize = AtomicUsize::new(0);
+static GIVEN_TRIGGERS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
 /// Ensures that a file has memory, or gets it on demand. Where it cannot get it on demand,
 /// allocates the pool's default size at once.
@@ -152,12 +154,22 @@ pub(crate) fn reserve_first(file: &Descriptor, base: *mut u8, layout: &MemoryLay
     }
     // Before Linux 5.14, only a process with a descriptor of the file can allocate memory for it.
     let all = layout.sub_buffer(layout.sub_buffers.min(POOL_MAX));
-    // Safety: the file belongs to the caller.
-    let is_given = unsafe { libc::syscall(libc::SYS_fallocate, file.0, 0, 0, all as libc::off_t) } == 0;
+    let is_given = allocate(file, 0, all);
     if is_given {
         GIVEN.store(base as usize + all as usize, Ordering::Relaxed);
+        // Without this memory, the recorder watches for triggers.
+        if allocate(file, layout.triggers(), layout.bytes()) {
+            GIVEN_TRIGGERS[0].store(base as usize + layout.triggers() as usize, Ordering::Relaxed);
+            GIVEN_TRIGGERS[1].store(base as usize + layout.bytes() as usize, Ordering::Relaxed);
+        }
     }
     is_given
+}
+
+fn allocate(file: &Descriptor, first: u64, end: u64) -> bool {
+    let (first, bytes) = (first as libc::off_t, (end - first) as libc::off_t);
+    // Safety: the file belongs to the caller.
+    unsafe { libc::syscall(libc::SYS_fallocate, file.0, 0, first, bytes) == 0 }
 }
 
 /// Number of sub-buffers that are allocated at the start where they cannot be allocated later: 16
@@ -169,7 +181,8 @@ const POOL_MAX: u32 = 512;
 pub(crate) fn reserve(address: *mut u8, bytes: u64) -> bool {
     let begin = address as usize & !(PAGE - 1);
     let end = (address as usize + bytes as usize).next_multiple_of(PAGE);
-    if end <= GIVEN.load(Ordering::Relaxed) {
+    let [first, last] = [0, 1].map(|at: usize| GIVEN_TRIGGERS[at].load(Ordering::Relaxed));
+    if end <= GIVEN.load(Ordering::Relaxed) || first <= begin && end <= last {
         return true;
     }
     // Safety: the call has no visible effect on the content. It needs no descriptor, which the

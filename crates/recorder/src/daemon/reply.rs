@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use kymo_schema::definition::EventClass;
 
-use crate::daemon::Daemon;
 use crate::daemon::started;
+use crate::daemon::{Daemon, SETTLE};
 use crate::filters;
 use crate::program::{DrainTiming, Process};
 use crate::protocol::{
@@ -206,8 +206,8 @@ impl Daemon {
         let (now, name) = (self.clocks.now(), self.sessions[at].name.clone());
         let mut is_there = true;
         self.sessions[at].trigger(|triggers| match turn {
-            TriggerTurn::Arm(of) => is_there = triggers.arm(of.as_deref(), true) > 0,
-            TriggerTurn::Disarm(of) => is_there = triggers.arm(of.as_deref(), false) > 0,
+            TriggerTurn::Arm(of) => is_there = triggers.arm(of.as_deref(), true, now) > 0,
+            TriggerTurn::Disarm(of) => is_there = triggers.arm(of.as_deref(), false, now) > 0,
             TriggerTurn::Remove(of) => is_there = triggers.remove(of, now),
             TriggerTurn::Start => triggers.turn(true, now),
             TriggerTurn::Stop => triggers.turn(false, now),
@@ -295,14 +295,16 @@ impl Daemon {
     /// Takes the snapshots that triggers have asked for: sessions stopped at those events, and go on now.
     pub(crate) fn take_snapshots(&mut self) {
         for at in 0..self.sessions.len() {
-            if self.sessions[at].triggers.take_snapshots() == 0 {
+            if !self.sessions[at].triggers.wants_snapshot() {
                 continue;
             }
+            // The thread that has fired it records its event.
+            std::thread::sleep(SETTLE);
             if let Err(problem) = self.snapshot_of(at, None) {
                 self.sessions[at].problem(format!("a trigger's snapshot was not written: {problem}"));
             }
             let now = self.clocks.now();
-            self.sessions[at].trigger(|triggers| triggers.turn(true, now));
+            self.sessions[at].trigger(|triggers| triggers.go_on(now));
             self.act(&[]);
         }
     }

@@ -20,31 +20,40 @@ impl Daemon {
     /// wait.
     pub(super) fn hear_triggers(&mut self, patience: DrainTiming) -> HashSet<u64> {
         let Self { served, sessions, clocks, round, .. } = self;
-        let (mut waiting, mut fired) = (HashSet::new(), Vec::new());
+        let mut fired = Vec::new();
         if !sessions.iter().any(|session| session.triggers.is_limited()) {
-            return waiting;
+            return HashSet::new();
         }
         // All looks come before all firings: an event of one program may be later than a firing of another.
-        let is_due = |program: &&mut Served| patience != DrainTiming::Wait || program.rest.is_due(*round);
-        let looked: Vec<_> = served
-            .iter_mut()
-            .filter(is_due)
-            .filter_map(|program| {
-                let begun = program.program.look().ok()?;
-                Some((program, begun))
-            })
-            .collect();
-        for (program, begun) in looked {
-            let (firings, is_waiting) = hear_of(program, begun, sessions, clocks);
-            if is_waiting && patience == DrainTiming::Wait {
-                program.program.forget_look();
-                waiting.insert(program.key());
+        let mut has_looked = HashSet::new();
+        for program in served.iter_mut() {
+            let is_due = patience != DrainTiming::Wait || program.rest.is_due(*round);
+            if is_due && program.program.look().is_ok() {
+                has_looked.insert(program.key());
             }
+        }
+        // A program that rests has no new events, but may have fired.
+        let mut is_waiting = false;
+        for program in served.iter_mut() {
+            let watched =
+                if has_looked.contains(&program.key()) { program.watch(sessions, clocks) } else { Vec::new() };
+            let (firings, waits) = hear_of(program, watched, sessions, clocks);
+            is_waiting |= waits;
             fired.extend(firings);
         }
+        // Firings of a program are in their order, also those of the same tick.
         fired.sort_by_key(|(_, fired)| fired.firing.ticks);
         self.act(&fired);
-        waiting
+        if !is_waiting || patience != DrainTiming::Wait {
+            return HashSet::new();
+        }
+        // The firing may be of all programs.
+        let waiting = self.served.iter_mut().filter(|program| program.groups.is_used());
+        let forget = |program: &mut Served| {
+            program.program.forget_look();
+            program.key()
+        };
+        waiting.map(forget).collect()
     }
 
     /// Triggers have fired, or the time of a start is over: programs follow.
@@ -60,21 +69,20 @@ impl Daemon {
     }
 }
 
-/// Firings of a program, and whether its events have to wait because one is not over. `begun`: how many had
-/// begun after the look at its events.
+/// Firings of a program, those that the recorder has found in its events among them, and whether events have
+/// to wait because one is not over.
 pub(super) fn hear_of(
     program: &mut Served,
-    begun: u64,
+    mut fired: Vec<(TriggerName, ProgramFiring)>,
     sessions: &mut [RecordingSession],
     clocks: &mut WatchedClocks,
 ) -> (Vec<(TriggerName, ProgramFiring)>, bool) {
-    let mut fired = program.watch(clocks);
     if !program.program.has_triggers()
         || !sessions.iter().any(|session| session.triggers.group(program.key()).is_some())
     {
         return (fired, false);
     }
-    let Ok(learned) = program.groups.learn(program.program.lane(), begun) else { return (fired, false) };
+    let Ok(learned) = program.learn_firings() else { return (fired, false) };
     program.tell_unknown(&learned, sessions);
     fired.extend(learned.firings.iter().filter_map(|firing| program.fired(firing, sessions, clocks)));
     fired.sort_by_key(|(_, fired)| fired.firing.ticks);
@@ -98,12 +106,13 @@ pub(super) fn drain_last(
     patience: DrainTiming,
 ) -> io::Result<Drained> {
     if sessions.iter().any(|session| session.triggers.is_limited()) {
-        let begun = program.program.look()?;
-        let (mut fired, mut is_waiting) = hear_of(program, begun, sessions, clocks);
+        program.program.look()?;
+        let watched = program.watch(sessions, clocks);
+        let (mut fired, mut is_waiting) = hear_of(program, watched, sessions, clocks);
         let since = Instant::now();
         while is_waiting && patience != DrainTiming::Last && since.elapsed() < FIRES {
             std::thread::sleep(BUSY);
-            let (more, waits) = hear_of(program, begun, sessions, clocks);
+            let (more, waits) = hear_of(program, Vec::new(), sessions, clocks);
             fired.extend(more);
             is_waiting = waits;
         }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! settle   images of the control bytes ──> triggers ──> base ──> control bytes, again until no trigger has come between
-//! round    look at lanes ──> firings that had begun are over? ──> their times are known ──> events are taken
+//! round    look at lanes ──> no firing is under way? ──> times of all are known ──> events are taken
 //! ```
 
 use std::collections::HashMap;
@@ -20,6 +20,8 @@ type Memory = RecorderSide<Control>;
 const IMAGES: usize = GROUPS_MAX as usize + 1;
 /// How long the recorder takes no events of a program because a firing is not over: its thread does not run.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How often the recorder asks whether a firing is over, before it waits: most need some microseconds.
+const ASKS_MAX: u32 = 64;
 /// How often the recorder draws control bytes again because a trigger has come between.
 const DRAWS_MAX: u32 = 16;
 
@@ -34,6 +36,8 @@ pub(crate) struct GroupControl {
     base: u32,
     /// Number of the next firing.
     next: u64,
+    /// Ticks of the last one.
+    latest: u64,
     /// Since when a firing is not over.
     waits: Option<Instant>,
 }
@@ -137,10 +141,19 @@ impl GroupControl {
         memory.firings(self.next, |_| {}).map_or(self.next, |(next, _)| next)
     }
 
-    /// Firings that are new. `begun`: how many had begun after the look at the program's lanes.
-    pub(crate) fn learn(&mut self, memory: &Memory, begun: u64) -> io::Result<LearnedFirings> {
+    /// Firings that are new, in their order. No one is earlier than the one before, or later than `now` tells then,
+    /// whatever the program says.
+    pub(crate) fn learn(&mut self, memory: &Memory, now: impl Fn() -> u64) -> io::Result<LearnedFirings> {
         let mut learned = LearnedFirings::default();
-        if memory.is_over(begun)? {
+        let mut is_quiet = memory.is_quiet()?;
+        for _ in 0..ASKS_MAX {
+            if is_quiet {
+                break;
+            }
+            std::thread::yield_now();
+            is_quiet = memory.is_quiet()?;
+        }
+        if is_quiet {
             self.waits = None;
         } else {
             let since = *self.waits.get_or_insert_with(Instant::now);
@@ -148,6 +161,11 @@ impl GroupControl {
             learned.is_waiting = !learned.is_stuck;
         }
         let (next, unknown) = memory.firings(self.next, |firing| learned.firings.push(firing))?;
+        let now = now();
+        for firing in &mut learned.firings {
+            firing.ticks = firing.ticks.min(now).max(self.latest);
+            self.latest = firing.ticks;
+        }
         (self.next, learned.unknown) = (next, unknown);
         Ok(learned)
     }

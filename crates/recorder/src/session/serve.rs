@@ -81,6 +81,8 @@ pub(crate) struct Served {
     watched: HashMap<TriggerName, BTreeSet<String>>,
     /// Triggers that the recorder watches in recorded events.
     watch: TriggerWatch,
+    /// Triggers that the program judges, and the ticks from which on it does.
+    judged: HashMap<triggers::JudgedTrigger, u64>,
 }
 
 /// A program that no session wants events of.
@@ -164,6 +166,7 @@ impl Served {
             frequency: 0,
             watched: HashMap::new(),
             watch: TriggerWatch::default(),
+            judged: HashMap::new(),
         };
         served.note(new);
         served.note_full();
@@ -313,9 +316,10 @@ impl Served {
         }
         let switched = self.place(&filters, compiler)?;
         if grouped.is_empty() && !self.groups.is_used() {
-            self.watch_events(&triggers, |_| u64::MAX);
+            self.watch_events(&triggers, |_| false);
             for (id, to) in switched {
-                let to = if to == 0 && triggers.contains_key(&id) { 1 } else { to };
+                // A filter of another session could drop what the recorder watches.
+                let to = if triggers.contains_key(&id) { 1 } else { to };
                 if self.switched.get(&id) != Some(&to) {
                     self.program.switch(id, to)?;
                     self.switched.insert(id, to);

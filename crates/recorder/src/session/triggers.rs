@@ -30,24 +30,27 @@ impl TriggerWindows {
         Self(vec![(0, u64::MAX)])
     }
 
+    /// Whether it records behind these ticks.
     fn is_open(&self, now: u64) -> bool {
-        self.0.last().is_some_and(|(first, last)| (*first..=*last).contains(&now))
+        self.0.last().is_some_and(|(first, last)| (*first..*last).contains(&now))
     }
 
     fn open(&mut self, first: u64, last: u64) {
         match self.0.last_mut() {
             // It is open already.
-            Some(known) if known.1 >= first => known.1 = known.1.max(last),
+            Some(known) if known.1 >= first && known.0 <= first => known.1 = known.1.max(last),
+            // A later window is known, or it was closed after this start.
+            Some(known) if known.0 > first => {}
             _ => self.0.push((first, last)),
         }
         let too_many = self.0.len().saturating_sub(WINDOWS_MAX);
         self.0.drain(..too_many);
     }
 
-    fn close(&mut self, at: u64) {
-        if let Some(known) = self.0.last_mut().filter(|known| known.0 <= at) {
-            known.1 = known.1.min(at);
-        }
+    /// Returns when the window would have ended, if it was open.
+    fn close(&mut self, at: u64) -> Option<u64> {
+        let known = self.0.last_mut().filter(|known| (known.0..known.1).contains(&at))?;
+        Some(std::mem::replace(&mut known.1, at))
     }
 }
 
@@ -69,8 +72,24 @@ pub(crate) struct SessionTrigger {
     /// A number that grows whenever any trigger of the session is armed.
     pub(crate) epoch: u64,
     pub(crate) is_armed: bool,
+    /// Ticks of each clock since which it is.
+    #[serde(default)]
+    pub(crate) since: [u64; 2],
     firings: u64,
     last: Option<TriggerFiring>,
+    /// The program of its last firing.
+    #[serde(default)]
+    last_program: u64,
+}
+
+impl SessionTrigger {
+    /// Whether a firing is too early after the last one. Those of one program are not: it has compared their
+    /// ticks.
+    fn is_early(&self, at: &ProgramFiring) -> bool {
+        let (Some(ns), Some(last)) = (self.options.interval_ns, &self.last) else { return false };
+        let has_compared = self.last_program == at.program && !at.told.is_late;
+        !has_compared && at.told.ns < last.ns.saturating_add(i64::try_from(ns).unwrap_or(i64::MAX))
+    }
 }
 
 /// A firing, and where it happened.
@@ -101,8 +120,11 @@ pub(crate) struct SessionTriggers {
     /// The session has or had triggers: windows count.
     is_limited: bool,
     epoch: u64,
-    /// Snapshots to take.
-    snapshots: u32,
+    /// A snapshot is to be taken.
+    wants_snapshot: bool,
+    /// Windows that its trigger has closed, and when they would have ended: of programs, or of those that come
+    /// (`None`), and of which clock.
+    interrupted: Vec<(Option<u64>, usize, u64)>,
 }
 
 impl SessionTriggers {
@@ -129,9 +151,17 @@ impl SessionTriggers {
         self.is_limited = true;
         self.next_epoch();
         self.all.retain(|known| known.options.name != options.name);
-        self.all.push(SessionTrigger { options, epoch: self.epoch, is_armed: true, firings: 0, last: None });
+        self.all.push(SessionTrigger {
+            options,
+            epoch: self.epoch,
+            is_armed: true,
+            since: now,
+            firings: 0,
+            last: None,
+            last_program: 0,
+        });
         if is_first_start {
-            self.each_window(now, TriggerWindows::close);
+            self.each_window(now, |windows, at| _ = windows.close(at));
         }
     }
 
@@ -152,11 +182,14 @@ impl SessionTriggers {
     }
 
     /// Arms triggers anew, all of them without a name, or disarms them. Returns how many.
-    pub(crate) fn arm(&mut self, name: Option<&str>, is_armed: bool) -> usize {
+    pub(crate) fn arm(&mut self, name: Option<&str>, is_armed: bool, now: [u64; 2]) -> usize {
         self.next_epoch();
         let its = |trigger: &&mut SessionTrigger| name.is_none_or(|name| trigger.options.name == name);
         let mut count = 0;
         for trigger in self.all.iter_mut().filter(its) {
+            if is_armed && !trigger.is_armed {
+                trigger.since = now;
+            }
             (trigger.is_armed, trigger.epoch) = (is_armed, self.epoch);
             count += 1;
         }
@@ -168,7 +201,7 @@ impl SessionTriggers {
         self.is_limited = true;
         match is_on {
             true => self.each_window(now, |windows, at| windows.open(at, u64::MAX)),
-            false => self.each_window(now, TriggerWindows::close),
+            false => self.each_window(now, |windows, at| _ = windows.close(at)),
         }
     }
 
@@ -227,19 +260,24 @@ impl SessionTriggers {
     /// A trigger has fired; returns whether it was armed. Firings come in the order of their times. Programs
     /// of another clock follow `now`: their ticks cannot be compared with those of the firing.
     pub(crate) fn fired(&mut self, name: &str, at: &ProgramFiring, now: [u64; 2]) -> bool {
-        let Some(trigger) = self.all.iter_mut().find(|trigger| trigger.options.name == name) else { return false };
+        let Some(place) = self.all.iter().position(|trigger| trigger.options.name == name) else { return false };
         let its = self.own.get(&at.program).map_or(&self.shared[at.clock as usize], |(_, windows)| windows);
-        let has_effect = its.is_open(at.firing.ticks) != (trigger.options.effect == TriggerEffect::Start);
-        let last = trigger.last.as_ref().map_or(i64::MIN, |last| last.ns);
-        let interval = i64::try_from(trigger.options.interval_ns.unwrap_or(0)).unwrap_or(i64::MAX);
+        let is_start = self.all[place].options.effect == TriggerEffect::Start;
+        let has_effect = its.is_open(at.firing.ticks) != is_start;
         // Another program was first; or the recorder watches, and sees events that change nothing.
-        let is_early = interval > 0 && at.told.ns < last.saturating_add(interval);
-        if !trigger.is_armed || !has_effect || is_early {
+        if !self.all[place].is_armed || !has_effect || self.all[place].is_early(at) {
+            let is_spent = !self.all[place].options.repeats && !at.told.is_late;
+            if self.all[place].is_armed && is_spent {
+                // The program could not know that, and does not fire it again as it is.
+                self.next_epoch();
+                self.all[place].epoch = self.epoch;
+            }
             return false;
         }
+        let trigger = &mut self.all[place];
         trigger.is_armed = trigger.options.repeats;
         trigger.firings += 1;
-        trigger.last = Some(at.told.clone());
+        (trigger.last, trigger.last_program) = (Some(at.told.clone()), at.program);
         let (effect, scope, length) = (trigger.options.effect, trigger.options.scope, trigger.options.for_ns);
         let ticks = at.firing.ticks;
         let end = |begin: u64, clock: usize| {
@@ -250,28 +288,48 @@ impl SessionTriggers {
         };
         self.meets(at.program, at.clock);
         let own = at.clock as usize;
-        let act = |windows: &mut TriggerWindows, clock: usize| match effect {
-            TriggerEffect::Start if clock == own => windows.open(ticks, end(ticks, clock)),
-            TriggerEffect::Start => windows.open(now[clock % 2], end(now[clock % 2], clock)),
-            TriggerEffect::Stop | TriggerEffect::Snapshot if clock == own => windows.close(ticks),
-            TriggerEffect::Stop | TriggerEffect::Snapshot => windows.close(now[clock % 2]),
+        let interrupted = &mut self.interrupted;
+        let mut act = |windows: &mut TriggerWindows, program: Option<u64>, clock: usize| {
+            let when = if clock == own { ticks } else { now[clock % 2] };
+            match effect {
+                // A window that was closed later stays closed.
+                TriggerEffect::Start if windows.is_open(when) => {}
+                TriggerEffect::Start => windows.open(when, end(when, clock)),
+                TriggerEffect::Stop => _ = windows.close(when),
+                TriggerEffect::Snapshot => {
+                    interrupted.extend(windows.close(when).map(|last| (program, clock, last)));
+                }
+            }
         };
         match scope {
             TriggerScope::Program => {
-                self.own.get_mut(&at.program).into_iter().for_each(|(clock, windows)| act(windows, *clock));
+                let its = self.own.get_mut(&at.program).into_iter();
+                its.for_each(|(clock, windows)| act(windows, Some(at.program), *clock));
             }
             TriggerScope::Session => {
-                self.shared.iter_mut().enumerate().for_each(|(clock, windows)| act(windows, clock));
-                self.own.values_mut().for_each(|(clock, windows)| act(windows, *clock));
+                self.shared.iter_mut().enumerate().for_each(|(clock, windows)| act(windows, None, clock));
+                self.own.iter_mut().for_each(|(program, (clock, windows))| act(windows, Some(*program), *clock));
             }
         }
-        self.snapshots += u32::from(effect == TriggerEffect::Snapshot);
+        self.wants_snapshot |= effect == TriggerEffect::Snapshot;
         true
     }
 
-    /// Snapshots that triggers have asked for since the last call.
-    pub(crate) fn take_snapshots(&mut self) -> u32 {
-        std::mem::take(&mut self.snapshots)
+    /// Whether triggers have asked for a snapshot since the last call.
+    pub(crate) fn wants_snapshot(&mut self) -> bool {
+        std::mem::take(&mut self.wants_snapshot)
+    }
+
+    /// The snapshot is taken: what recorded before goes on.
+    pub(crate) fn go_on(&mut self, now: [u64; 2]) {
+        for (program, clock, last) in std::mem::take(&mut self.interrupted) {
+            let windows = match program {
+                Some(program) => self.own.get_mut(&program).map(|(_, windows)| windows),
+                None => self.shared.get_mut(clock),
+            };
+            let first = now[clock % 2];
+            windows.filter(|_| first <= last).into_iter().for_each(|windows| windows.open(first, last));
+        }
     }
 
     /// States for people; programs are counted by the caller.
@@ -298,7 +356,7 @@ mod tests {
     fn windows_open_and_close() {
         let mut windows = TriggerWindows::always();
         windows.close(10);
-        assert!(windows.is_open(10) && !windows.is_open(11));
+        assert!(windows.is_open(9) && !windows.is_open(10));
         windows.open(20, u64::MAX);
         windows.open(25, u64::MAX);
         // A stop that is older than the start has no effect any more.
@@ -306,9 +364,69 @@ mod tests {
         assert!(windows.is_open(1 << 40));
         windows.close(30);
         windows.open(40, 50);
+        // The windows of 20 and 40 are known: a start that is older has no effect any more.
+        windows.open(35, u64::MAX);
         assert_eq!(windows.0, [(0, 10), (20, 30), (40, 50)]);
         assert!(windows.is_open(45) && !windows.is_open(51));
         (0..2 * WINDOWS_MAX as u64).for_each(|at| windows.open(100 + 2 * at, 100 + 2 * at));
         assert_eq!(windows.0.len(), WINDOWS_MAX);
+    }
+
+    const NOW: [u64; 2] = [1000, 1000];
+
+    fn trigger(name: &str, effect: TriggerEffect, scope: TriggerScope) -> TriggerOptions {
+        let name = name.to_owned();
+        let (rule, repeats) = (SelectionRule::default(), effect != TriggerEffect::Start);
+        TriggerOptions { name, rule, effect, scope, repeats, interval_ns: None, for_ns: None }
+    }
+
+    fn at(program: u64, ticks: u64) -> ProgramFiring {
+        let (number, action, groups) = (0, kymo_lane::TriggerAction::Start, 1);
+        let told = TriggerFiring {
+            ns: ticks.cast_signed(),
+            event: "test:it".to_owned(),
+            program: "it".to_owned(),
+            pid: 1,
+            tid: 1,
+            is_late: false,
+        };
+        let firing = Firing { number, ticks, trigger: 0, action, groups, event: 0, tid: 1 };
+        ProgramFiring { program, clock: ClockSource::Counter, firing, told, frequencies: [1_000_000_000; 2] }
+    }
+
+    #[test]
+    fn a_stop_that_comes_later_outlasts_an_older_start() {
+        let all = [
+            trigger("begin", TriggerEffect::Start, TriggerScope::Session),
+            trigger("end", TriggerEffect::Stop, TriggerScope::Session),
+        ];
+        let mut triggers = SessionTriggers::new(&all, [0; 2]);
+        [1, 2].into_iter().for_each(|program| triggers.meets(program, ClockSource::Counter));
+        assert!(triggers.fired("begin", &at(1, 20), NOW) && triggers.fired("end", &at(1, 30), NOW));
+        // The program has fired it before it heard of the others: it is spent there, and still armed here.
+        triggers.arm(Some("begin"), true, NOW);
+        let epoch = triggers.all()[0].epoch;
+        assert!(!triggers.fired("begin", &at(2, 25), NOW));
+        assert!(triggers.all()[0].epoch > epoch && triggers.all()[0].is_armed);
+        assert_eq!(triggers.windows(2, ClockSource::Counter), Some(&[(0, 0), (20, 30)][..]));
+        // At the tick of the stop, a start is behind it.
+        assert!(triggers.fired("begin", &at(2, 30), NOW));
+        assert!(triggers.is_on(1, ClockSource::Counter, 40));
+    }
+
+    #[test]
+    fn after_a_snapshot_only_what_recorded_goes_on() {
+        let all = [
+            trigger("keep", TriggerEffect::Snapshot, TriggerScope::Session),
+            trigger("end", TriggerEffect::Stop, TriggerScope::Program),
+        ];
+        let mut triggers = SessionTriggers::new(&all, [0; 2]);
+        [1, 2].into_iter().for_each(|program| triggers.meets(program, ClockSource::Counter));
+        assert!(triggers.fired("end", &at(1, 10), NOW) && triggers.fired("keep", &at(2, 20), NOW));
+        assert!(triggers.wants_snapshot() && !triggers.wants_snapshot());
+        assert!(!triggers.is_on(2, ClockSource::Counter, 25));
+        triggers.go_on([50; 2]);
+        assert!(triggers.is_on(2, ClockSource::Counter, 60) && triggers.is_on_for_all([60; 2]));
+        assert!(!triggers.is_on(1, ClockSource::Counter, 60), "its stop was not the snapshot's");
     }
 }

@@ -6,6 +6,7 @@
 //! ```
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
 use kymo_lane::{Firing, TriggerAction};
 use kymo_schema::definition::EventClass;
@@ -16,6 +17,9 @@ use crate::program::walk::{
     self, EventTreatment, EventVerdict, EventWalk, JudgeEvents, TickRange, TreatmentTable, WalkStop,
 };
 use crate::program::{Program, ProgramFacts};
+
+/// Most firings that are found in one look: those behind them are not known.
+const FIRINGS_MAX: usize = 4096;
 
 /// A session, and a trigger of it.
 pub(crate) type TriggerName = (String, String);
@@ -38,8 +42,16 @@ pub(crate) struct TriggerWatch {
 struct WatchedTrigger {
     name: TriggerName,
     filter: RecorderFilter,
-    /// The program judges later events itself.
-    until: u64,
+    /// Earlier events were before it was armed; the program judges later ones itself.
+    range: RangeInclusive<u64>,
+}
+
+/// Firings among the events of a look.
+#[derive(Debug, Default)]
+pub(crate) struct WatchedFirings {
+    pub(crate) firings: Vec<(TriggerName, Firing)>,
+    /// Those beyond them.
+    pub(crate) unknown: u64,
 }
 
 impl TriggerWatch {
@@ -49,18 +61,25 @@ impl TriggerWatch {
         self.tables.clear();
     }
 
-    /// Watches events with an ID, up to these ticks.
+    /// Watches events with an ID, of these ticks.
     pub(crate) fn add(
         &mut self,
         id: u16,
         class: &EventClass,
         facts: ProgramConstants<'_>,
         (name, filter): (TriggerName, &ClassFilter),
-        until: u64,
+        range: RangeInclusive<u64>,
     ) {
         let filter = filter.asked(class, facts);
-        self.triggers.entry(id).or_default().push(WatchedTrigger { name, filter, until });
+        self.triggers.entry(id).or_default().push(WatchedTrigger { name, filter, range });
         self.tables.clear();
+    }
+
+    /// The program does not judge an event after all.
+    pub(crate) fn goes_on(&mut self, id: u16) {
+        for trigger in self.triggers.get_mut(&id).into_iter().flatten() {
+            trigger.range = *trigger.range.start()..=u64::MAX;
+        }
     }
 
     /// Whether the program has recorded more events without judgements.
@@ -70,12 +89,12 @@ impl TriggerWatch {
 
     /// Whether it watches events that are later than these ticks.
     pub(crate) fn is_needed(&self, ticks: u64) -> bool {
-        self.watches_until >= ticks || self.triggers.values().flatten().any(|trigger| trigger.until >= ticks)
+        self.watches_until >= ticks || self.triggers.values().flatten().any(|trigger| *trigger.range.end() >= ticks)
     }
 
     /// Firings among the events of the program's last look.
-    pub(crate) fn look(&mut self, program: &mut Program) -> Vec<(TriggerName, Firing)> {
-        let mut fired = Vec::new();
+    pub(crate) fn look(&mut self, program: &mut Program) -> WatchedFirings {
+        let mut fired = WatchedFirings::default();
         if self.triggers.is_empty() {
             return fired;
         }
@@ -84,7 +103,7 @@ impl TriggerWatch {
         fired
     }
 
-    fn look_at(&mut self, known: &ProgramFacts, run: &EventRun<'_>, fired: &mut Vec<(TriggerName, Firing)>) {
+    fn look_at(&mut self, known: &ProgramFacts, run: &EventRun<'_>, fired: &mut WatchedFirings) {
         let Some(carried) = walk::carried(known, run.contexts) else { return };
         let table = self.tables.entry(run.contexts).or_insert_with(|| TreatmentTable::new(&carried));
         let mut bytes = run.bytes.to_vec();
@@ -113,7 +132,7 @@ struct WatchJudge<'a, 'f> {
     run: &'a EventRun<'a>,
     /// The program has not judged the next event.
     is_unjudged: bool,
-    fired: &'f mut Vec<(TriggerName, Firing)>,
+    fired: &'f mut WatchedFirings,
 }
 
 impl JudgeEvents for WatchJudge<'_, '_> {
@@ -124,12 +143,18 @@ impl JudgeEvents for WatchJudge<'_, '_> {
         let is_unjudged = std::mem::take(&mut self.is_unjudged);
         for trigger in self.triggers.get(&id).into_iter().flatten() {
             let event = RecordedEvent { thread, contexts, carried, fields };
-            if (is_unjudged || ticks <= trigger.until) && trigger.filter.keeps(&event) {
-                let (number, action, groups, base) = (0, TriggerAction::Start, 0, 0);
-                let tid = self.run.thread.tid;
-                let firing = Firing { number, ticks, trigger: 0, action, groups, event: id, tid, base };
-                self.fired.push((trigger.name.clone(), firing));
+            let (first, last) = (*trigger.range.start(), *trigger.range.end());
+            if ticks < first || !is_unjudged && ticks > last || !trigger.filter.keeps(&event) {
+                continue;
             }
+            if self.fired.firings.len() == FIRINGS_MAX {
+                self.fired.unknown += 1;
+                continue;
+            }
+            let (number, action, groups) = (0, TriggerAction::Start, 0);
+            let tid = self.run.thread.tid;
+            let firing = Firing { number, ticks, trigger: 0, action, groups, event: id, tid };
+            self.fired.firings.push((trigger.name.clone(), firing));
         }
         false
     }

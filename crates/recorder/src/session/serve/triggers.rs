@@ -1,10 +1,12 @@
 //! Sessions that triggers control, in a program: images of its control bytes, judgements, and firings.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 
 use kymo_lane::judgement::JudgementKind;
-use kymo_lane::{ClockSource, Firing, GROUPS_MAX, OTHER_GROUPS, TRIGGERS_MAX, TriggerAction, TriggerState};
+use kymo_lane::{
+    ClockSource, FilterEngine, Firing, GROUPS_MAX, OTHER_GROUPS, TRIGGERS_MAX, TriggerAction, TriggerState,
+};
 
 use super::{EventFilter, Served};
 use crate::clock::ticks;
@@ -25,7 +27,14 @@ pub(super) struct TriggerFilter {
     pub(super) name: TriggerName,
     pub(super) number: Option<u8>,
     pub(super) filter: ClassFilter,
+    /// Of the trigger; see there.
+    epoch: u64,
+    /// Ticks since which it is armed.
+    since: u64,
 }
+
+/// An event's trigger as it was armed: its session, its name and its epoch.
+pub(super) type JudgedTrigger = (u16, TriggerName, u64);
 
 impl Served {
     /// The same with sessions that triggers control: images of the control bytes, of which the program itself
@@ -66,7 +75,10 @@ impl Served {
             let fires = fired
                 .iter()
                 .filter_map(|trigger| Some((JudgementKind::Trigger(trigger.number?), trigger.filter.clone())));
-            let all: Vec<_> = fires.chain(of_others).chain(its).collect();
+            // The recorder watches the other triggers.
+            let watched = fired.iter().filter(|trigger| trigger.number.is_none());
+            let watched = watched.map(|trigger| (JudgementKind::Groups(OTHER_GROUPS), trigger.filter.clone()));
+            let all: Vec<_> = fires.chain(of_others).chain(watched).chain(its).collect();
             let entries = all.iter().map(|(kind, filter)| (*kind, filter)).collect();
             let placed = self.judge(&JudgedEvent { id: *id, class: &filters[at].1, entries }, compiler)?;
             let controls = images.last_mut().expect("it was just put there");
@@ -86,25 +98,39 @@ impl Served {
         let states = self.trigger_states(grouped);
         let bits = self.recording(grouped);
         self.groups.write(self.program.lane(), &states, bits)?;
-        // Threads that had read the control byte before may still record.
-        let until = ticks(self.who.identity.clock).saturating_add(self.ticks_of(SETTLES_NS));
-        self.watch_events(triggers, |id| if judged.get(&id) == Some(&true) { until } else { u64::MAX });
+        self.watch_events(triggers, |id| judged.get(&id) == Some(&true));
         Ok(())
     }
 
-    /// The recorder watches events up to the ticks from which on the program judges them.
-    pub(super) fn watch_events(&mut self, triggers: &HashMap<u16, Vec<TriggerFilter>>, until: impl Fn(u16) -> u64) {
+    /// The recorder watches events; those that the program judges, up to the ticks from which on it does.
+    pub(super) fn watch_events(
+        &mut self,
+        triggers: &HashMap<u16, Vec<TriggerFilter>>,
+        is_judged: impl Fn(u16) -> bool,
+    ) {
         let contexts = self.program.known().contexts.clone();
         let facts = ProgramConstants { pid: Some(self.who.identity.pid), contexts: &contexts };
+        // Threads that had read the control byte before may still record.
+        let settled = ticks(self.who.identity.clock).saturating_add(self.ticks_of(SETTLES_NS));
+        let before = std::mem::take(&mut self.judged);
         for (id, all) in triggers {
             let Some(class) = self.program.known().events.get(usize::from(*id)).and_then(Option::as_ref) else {
                 continue;
             };
             for trigger in all {
-                let until = if trigger.number.is_some() { until(*id) } else { u64::MAX };
-                self.watch.add(*id, class, facts, (trigger.name.clone(), &trigger.filter), until);
+                let mut until = u64::MAX;
+                if trigger.number.is_some() && is_judged(*id) {
+                    let key = (*id, trigger.name.clone(), trigger.epoch);
+                    until = before.get(&key).copied().unwrap_or(settled);
+                    self.judged.insert(key, until);
+                }
+                let name = (trigger.name.clone(), &trigger.filter);
+                self.watch.add(*id, class, facts, name, trigger.since..=until);
             }
         }
+        // Events that are not switched again.
+        let others = before.into_iter().filter(|((id, ..), _)| !self.unsettled.contains(id));
+        self.judged.extend(others.collect::<Vec<_>>());
     }
 
     /// Remembers why the program does not judge an event.
@@ -150,10 +176,13 @@ impl Served {
                     };
                     // A filter that cannot be evaluated on events of a class is true of none of them.
                     let name = (session.name.clone(), options.name.clone());
+                    let (epoch, since) = (trigger.epoch, trigger.since[self.who.identity.clock as usize]);
                     all.entry(*id).or_default().extend(filter.ok().map(|filter| TriggerFilter {
                         name,
                         number,
                         filter,
+                        epoch,
+                        since,
                     }));
                 }
             }
@@ -181,6 +210,13 @@ impl Served {
             }
         }
         states
+    }
+
+    /// Firings of the program that are new.
+    pub(crate) fn learn_firings(&mut self) -> io::Result<LearnedFirings> {
+        let (clock, margin) = (self.who.identity.clock, self.ticks_of(SETTLES_NS));
+        // Other processors' counters may be ahead.
+        self.groups.learn(self.program.lane(), || ticks(clock).saturating_add(margin))
     }
 
     /// Ticks of the program's clock in that time.
@@ -218,9 +254,17 @@ impl Served {
     }
 
     /// Firings that the recorder finds in recorded events.
-    pub(crate) fn watch(&mut self, clocks: &mut WatchedClocks) -> Vec<(TriggerName, ProgramFiring)> {
+    pub(crate) fn watch(
+        &mut self,
+        sessions: &mut [RecordingSession],
+        clocks: &mut WatchedClocks,
+    ) -> Vec<(TriggerName, ProgramFiring)> {
         let now = ticks(self.who.identity.clock);
         let unjudged = if self.program.has_triggers() { self.program.lane().unjudged().unwrap_or(0) } else { 0 };
+        for id in self.refused() {
+            self.watch.goes_on(id);
+            self.judged.retain(|(of, ..), _| *of != id);
+        }
         if self.watch.has_unjudged(unjudged) {
             self.watch.watches_until = now.saturating_add(self.ticks_of(SEEN_NS));
         }
@@ -228,7 +272,20 @@ impl Served {
             return Vec::new();
         }
         let fired = self.watch.look(&mut self.program);
-        fired.into_iter().map(|(name, firing)| (name, self.told(&firing, clocks, true))).collect()
+        if fired.unknown > 0 {
+            let its = sessions.iter_mut().filter(|session| session.triggers.is_limited());
+            its.filter(|session| session.takes_program(&self.who)).for_each(|session| self.tell_missed(session));
+        }
+        fired.firings.into_iter().map(|(name, firing)| (name, self.told(&firing, clocks, true))).collect()
+    }
+
+    /// Events whose judgements the program could not read, or may not run.
+    fn refused(&self) -> BTreeSet<u16> {
+        let is_refused = |id: &u16| {
+            let slot = self.placed.get(id).map_or(0, |placed| placed.control);
+            slot > 1 && matches!(self.program.lane().runs(slot), Ok(FilterEngine::Not))
+        };
+        self.judged.keys().map(|(id, ..)| *id).filter(is_refused).collect()
     }
 
     /// A firing in words.
@@ -278,10 +335,7 @@ impl Served {
         let its = sessions.iter_mut().filter(|session| session.triggers.group(self.key()).is_some());
         for session in its {
             if learned.unknown > 0 {
-                session.problem(format!(
-                    "{name} (process {pid}): triggers fired more often than the recorder could follow: between them, the trace \
-                     may have events that it should not have, or lack some"
-                ));
+                self.tell_missed(session);
             }
             if learned.is_stuck {
                 session.problem(format!(
@@ -289,6 +343,14 @@ impl Served {
                 ));
             }
         }
+    }
+
+    fn tell_missed(&self, session: &mut RecordingSession) {
+        let (name, pid) = (&self.who.identity.name, self.who.pid.unwrap_or(self.who.identity.pid));
+        session.problem(format!(
+            "{name} (process {pid}): triggers fired more often than the recorder could follow: between them, the trace \
+             may have events that it should not have, or lack some"
+        ));
     }
 
     /// Sessions that triggers control may have started or stopped: the program follows.
