@@ -25,6 +25,8 @@ nothing is lost but where a job says so; both write to the same disk. Programs' 
     start           how much longer a program lives, from its start to its end, than one without a tracer; the loader's work included
     memory          resident memory of a program with one event, beyond that of one without a tracer; of each of 64 quiet threads; and of a
                     program at most, whose one thread has had 8 million events that nobody drained
+    trigger         what an event of a u32 costs more than without a trigger: with one armed at another event; with one at this event that
+                    compares its field with a value, asks a predicate of it, and neither is true; and the same of an event that is off
     context         an event of a u32 with each of the things that events can carry
 """
 
@@ -165,11 +167,12 @@ class Kymo:
     def __exit__(self, *_):
         pass
 
-    def run(self, words, folder, *, event="kymo_record:*", expression=None, overwrite=False, native=True, contexts=None, pool="64MiB"):
+    def run(self, words, folder, *, event="kymo_record:*", expression=None, overwrite=False, native=True, contexts=None, pool="64MiB", triggers=()):
         options = ["--output", folder, "--event", event, "--json", *(["--pool-size", pool] if pool else [])]
         options += ["--context", ",".join(contexts) or "none"] if contexts is not None else []
         options += ["--filter", expression] if expression else []
         options += ["--mode", "overwrite"] if overwrite else []
+        options += [word for trigger in triggers for word in ("--trigger", trigger)]
         # Filters come to a program some milliseconds after it has begun.
         environment = {**os.environ, "KYMO_NATIVE": "on" if native else "off", "HITS_WAIT_MS": "200"}
         before = cpu_seconds(self.recorder)
@@ -212,6 +215,30 @@ def jobs(tracers, folder):
                 if tracer.name == "kymo":
                     yield f"kymo interpreted {answer} {length}", cost(tracer, one, expression=expression, native=False)
         yield f"{tracer.name} overwrite 1", cost(tracer, ["one", 1, "20", "2000000", "0"], overwrite=True)
+
+
+# Triggers that never fire: the values of events are below 2^16.
+TRIGGERS = {
+    "elsewhere": "stop on kymo_record:three when a == 1000000",
+    "exact": "stop on kymo_record:one when value == 1000000",
+    "predicate": "stop on kymo_record:one when value > 1000000 && value < 2000000",
+    "off": "stop on kymo_record:three when a == 1000000",
+}
+
+
+def triggers(tracers, folder):
+    """Nanoseconds that an event costs more than in a session without a trigger, measured one after the other."""
+    for tracer in (tracer for tracer in tracers if tracer.name == "kymo"):
+        for name, trigger in TRIGGERS.items():
+            event = "kymo_record:nothing" if name == "off" else "kymo_record:*"
+            # The program learns of triggers some milliseconds after it has begun.
+            def once(tracer=tracer, trigger=trigger, event=event):
+                figures = []
+                for some in ((), (trigger,)):
+                    printed, _, _ = tracer.run(["one", 1, *BURSTS], folder / "trace", event=event, triggers=some)
+                    figures.append(per_event(printed)[0])
+                return {"": figures[1] - figures[0]}
+            yield f"{tracer.name} trigger {name}", once
 
 
 def overwriting_threads(tracers, folder):
@@ -396,6 +423,7 @@ REQUIRED = [
     ("start", 1000, 300, "us"), ("first program", 1000, 300, "us"), ("first thread", 200, 50, "us"),
     # One sub-buffer is 32 KiB; its page and its lane's entry come to it.
     ("memory thread", 40, 40, "KiB"), ("memory program", None, None, "KiB"), ("memory pool", 16, 16, "MiB"),
+    ("trigger elsewhere", 0.3, 0, "ns more"), ("trigger off", 0.1, 0, "ns more"), ("trigger exact", 1, 0.5, "ns more"), ("trigger predicate", 3, 2, "ns more"),
     *((f"context {name}", None, None, "ns") for name, _, _ in CONTEXTS),
 ]
 
@@ -446,7 +474,7 @@ def main():
             tracers.append(Lttng(programs["lttng"]))
         tracers = [stack.enter_context(tracer) for tracer in tracers]
         plain = programs["plain"]
-        todo = [*loops(folder, plain), *jobs(tracers, folder), *contexts(tracers, folder), *overwriting_threads(tracers, folder),
+        todo = [*loops(folder, plain), *jobs(tracers, folder), *contexts(tracers, folder), *triggers(tracers, folder), *overwriting_threads(tracers, folder),
                 *paces(tracers, folder), *firsts(tracers, folder), *tails(tracers, folder), *shorts(tracers, folder), *starts(tracers, folder, plain), *memories(tracers, folder, plain)]
         todo = [job for job in todo if any(word in job[0] for word in arguments.only.split(","))]
         for number in range(arguments.rounds):
