@@ -239,7 +239,7 @@ fn changed(client: &mut Client, status: &SessionStatus, wanted: &RecordingChange
             else {
                 return Err(nonsense());
             };
-            return Ok(json!({"matched": told(&matched, matched.trigger_sentence())}));
+            return Ok(json!({"matched": told(&matched, &matched.trigger_sentence())}));
         }
         RecordingChange::Arm { trigger } => turn(client, session, TriggerTurn::Arm(trigger.clone())),
         RecordingChange::Remove { trigger } => turn(client, session, TriggerTurn::Remove(trigger.clone())),
@@ -291,10 +291,10 @@ fn take(
     let rule = SelectionRule { events: events.to_vec(), filter, is_within: true, ..SelectionRule::default() };
     let question = RecorderRequest::Take { session: Some(session), step: SelectionStep { act: act.clone(), rule } };
     let RecorderReply::Taken { matched } = client.ask(&question)? else { return Err(nonsense()) };
-    Ok(json!({"matched": told(&matched, matched.sentence(act))}))
+    Ok(json!({"matched": told(&matched, &matched.sentence(act))}))
 }
 
-fn told(matched: &Matched, sentence: String) -> Value {
+fn told(matched: &Matched, sentence: &str) -> Value {
     let unmatched = matched.unmatched.iter().map(|(pattern, near)| json!({"pattern": pattern, "near": near}));
     json!({
         "events": matched.events,
