@@ -23,7 +23,7 @@ use crate::filters::contexts_named;
 use crate::folder::own_user;
 use crate::number;
 use crate::program::find::{SearchFolder, namespace, start_time};
-use crate::select::{SelectionStep, StepKind};
+use crate::select::{SelectionRule, SelectionStep, StepKind};
 use crate::session::RecordingSession;
 
 /// Device and inode of a folder.
@@ -146,14 +146,22 @@ fn text(number: u64, sessions: &[RecordingSession]) -> String {
     let mut writer = SelectionWriter::new(number);
     for session in sessions {
         let steps = session.selection().steps();
-        let filters = steps.iter().filter_map(|step| step.rule.filter.as_deref());
+        // Programs record the events of triggers too: the recorder looks at those of their first instant.
+        let armed = session.triggers.all().iter().filter(|trigger| trigger.is_armed);
+        let watched: Vec<SelectionStep> = armed.map(|trigger| trigger_step(&trigger.options.rule)).collect();
+        let filters = steps.iter().chain(&watched).filter_map(|step| step.rule.filter.as_deref());
         let contexts = filters.fold(session.options.contexts, |all, filter| all | contexts_named(filter));
         let tag = session.tags().next();
         writer.session(contexts, session.pool_bytes(), tag.and_then(starter));
-        steps.iter().for_each(|step| write(&mut writer, step));
+        steps.iter().chain(&watched).for_each(|step| write(&mut writer, step));
         writer.end_session();
     }
     writer.finish()
+}
+
+/// A trigger's events, of programs that the session takes anyway.
+fn trigger_step(rule: &SelectionRule) -> SelectionStep {
+    SelectionStep { act: StepKind::Enable, rule: SelectionRule { is_within: true, ..rule.clone() } }
 }
 
 fn write(writer: &mut SelectionWriter, step: &SelectionStep) {
@@ -188,6 +196,7 @@ mod tests {
     use super::*;
     use crate::protocol::SessionOptions;
     use crate::select::{ProgramCandidate, RecordDecision, SelectionRule, SessionSelection};
+    use crate::trigger::{TriggerEffect, TriggerOptions, TriggerScope};
 
     fn rule() -> impl Strategy<Value = SelectionRule> {
         let events = proptest::collection::vec("!?(net|disk|\\*):(sent|re\\?d|\\*)", 0..3);
@@ -236,6 +245,40 @@ mod tests {
                 Ok(())
             })
             .expect("they agree");
+    }
+
+    /// A program that starts records the events of triggers, too; one that the session does not take records none.
+    #[test]
+    fn programs_begin_with_the_events_of_triggers() {
+        let rule = |event: &str, processes: &[&str]| SelectionRule {
+            events: vec![event.to_owned()],
+            processes: processes.iter().map(ToString::to_string).collect(),
+            ..SelectionRule::default()
+        };
+        let trigger = TriggerOptions {
+            name: "lost".to_owned(),
+            rule: SelectionRule { filter: Some("$ctx.prio == 1".to_owned()), ..rule("net:lost", &[]) },
+            effect: TriggerEffect::Stop,
+            scope: TriggerScope::Session,
+            repeats: false,
+            interval_ns: None,
+            for_ns: None,
+        };
+        let mut selection = SessionSelection::default();
+        selection.take(SelectionStep { act: StepKind::Enable, rule: rule("disk:*", &["server"]) });
+        let options = SessionOptions { selection, triggers: vec![trigger], ..SessionOptions::default() };
+        let mut session = RecordingSession::of(options, None, [0; 2]);
+        let takes = |session: &RecordingSession, name, event| {
+            let text = text(7, std::slice::from_ref(session));
+            let all = PublishedSelection::read(&text).expect("it is one");
+            let its = all.sessions().next().expect("there is one");
+            let who = PublishedCandidate { pid: 12, name, path: "/usr/bin/it", tag: None };
+            its.takes_program(&who) && its.takes(&who, event, 6)
+        };
+        assert!(takes(&session, "server", "net:lost") && takes(&session, "server", "disk:read"));
+        assert!(!takes(&session, "server", "net:sent") && !takes(&session, "other", "net:lost"));
+        session.triggers.arm(None, false, [0; 2]);
+        assert!(!takes(&session, "server", "net:lost"));
     }
 
     #[test]
