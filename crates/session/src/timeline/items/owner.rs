@@ -126,6 +126,7 @@ fn scopes_of(path: &NamePath) -> (&'static [&'static str], &[NameStep]) {
 pub(in crate::timeline) struct ChunkRuns {
     pub(in crate::timeline) runs: Vec<TrackRun>,
     /// Everything before the chunk is read already. Otherwise the thread that ran at its begin is unknown.
+    #[cfg_attr(not(feature = "columns"), expect(dead_code, reason = "only columns ask for it"))]
     pub(in crate::timeline) is_complete: bool,
 }
 
