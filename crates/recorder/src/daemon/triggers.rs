@@ -61,10 +61,11 @@ impl Daemon {
         let Self { served, sessions, clocks, compiler, .. } = self;
         let now = clocks.now();
         tell_fired(fired, sessions, now);
+        let has_changed = sessions.iter_mut().fold(false, |any, session| session.triggers.has_changed() | any);
         sessions.iter_mut().for_each(|session| session.is_on = session.triggers.is_on_for_all(now));
         for program in served.iter_mut() {
             // Programs no longer judge a trigger that has fired once.
-            let _ = if fired.is_empty() { program.follow(sessions) } else { program.switch(sessions, compiler) };
+            let _ = if has_changed { program.switch(sessions, compiler) } else { program.follow(sessions) };
         }
     }
 }

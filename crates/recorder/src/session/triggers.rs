@@ -120,6 +120,8 @@ pub(crate) struct SessionTriggers {
     /// The session has or had triggers: windows count.
     is_limited: bool,
     epoch: u64,
+    /// Firings have armed or disarmed triggers.
+    has_changed: bool,
     /// A snapshot is to be taken.
     wants_snapshot: bool,
     /// Windows that its trigger has closed, and when they would have ended: of programs, or of those that come
@@ -271,9 +273,11 @@ impl SessionTriggers {
                 // The program could not know that, and does not fire it again as it is.
                 self.next_epoch();
                 self.all[place].epoch = self.epoch;
+                self.has_changed = true;
             }
             return false;
         }
+        self.has_changed |= !self.all[place].options.repeats;
         let trigger = &mut self.all[place];
         trigger.is_armed = trigger.options.repeats;
         trigger.firings += 1;
@@ -313,6 +317,11 @@ impl SessionTriggers {
         }
         self.wants_snapshot |= effect == TriggerEffect::Snapshot;
         true
+    }
+
+    /// Whether firings have armed or disarmed triggers since the last call: programs have to hear of it.
+    pub(crate) fn has_changed(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed)
     }
 
     /// Whether triggers have asked for a snapshot since the last call.
