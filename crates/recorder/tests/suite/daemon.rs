@@ -162,7 +162,9 @@ fn events_of_a_session_are_those_of_its_programs() {
     assert!(classes(&mut recorder).iter().all(|class| !class.is_on && class.filters.is_empty()));
     // The same said of all programs is about the other one, too.
     let matched = taken(&mut recorder, StepKind::Enable, SelectionRule { is_within: false, ..within });
-    assert_eq!((matched.events, matched.programs, matched.all_programs), (2, 2, 2));
+    // The superuser's recorder also sees programs of other folders, for example of tests that run meanwhile.
+    assert_eq!((matched.events, matched.programs), (2, 2));
+    assert!(matched.all_programs >= 2, "{matched:?}");
     assert!(is_on(&recorder.status(), other.child.id()));
     recorder.stop("a");
     recorder.end();
