@@ -44,8 +44,8 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     pub(crate) fn ring(&self, what: Rings) {
         self.memory.fence(SeqCst);
         let asleep = self.memory.load(header::ASLEEP, Relaxed);
-        if asleep >= what as u64 && self.memory.compare_exchange(header::ASLEEP, asleep, 0) && !self.memory.ring() {
-            self.memory.store(header::BELL_INODE, 0, Relaxed);
+        if asleep >= what as u64 && self.memory.compare_exchange(header::ASLEEP, asleep, 0) {
+            self.ring_now();
         }
     }
 
@@ -56,6 +56,10 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         if asleep != 0 {
             self.memory.compare_exchange(header::ASLEEP, asleep, 0);
         }
+        self.ring_now();
+    }
+
+    fn ring_now(&self) {
         if !self.memory.ring() {
             self.memory.store(header::BELL_INODE, 0, Relaxed);
         }

@@ -137,7 +137,7 @@ pub(crate) mod descriptor {
 
 /// Places within the region of triggers.
 pub(crate) mod triggers {
-    /// Written by the recorder: `number << 8 | bits`, groups of sessions that record. There are two
+    /// Written by the recorder: `changes << 32 | number << 8 | bits`, groups of sessions that record. There are two
     /// words, and the low byte of the number says which of them counts: the other one may be half
     /// written.
     pub(crate) const BASES: [u64; 2] = [0, 48];
@@ -156,7 +156,7 @@ pub(crate) mod triggers {
     pub(crate) const STATES: u64 = 64;
     pub(crate) const STATE_BYTES: u64 = 64;
     /// Number of events that had a judgement and were recorded without it.
-    pub(crate) const UNJUDGED: u64 = STATES + 32 * STATE_BYTES;
+    pub(crate) const UNJUDGED: u64 = STATES + super::TRIGGERS_MAX as u64 * STATE_BYTES;
     /// Firings: a ring.
     pub(crate) const FIRINGS: u64 = 4096;
     pub(crate) const FIRING_BYTES: u64 = 32;

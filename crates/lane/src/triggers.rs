@@ -24,8 +24,8 @@
 //! *begins*, then reads the clock. A recorder that has looked at events therefore waits until all firings
 //! that have begun are over: then it knows of each firing that is earlier than any event that it saw.
 //!
-//! Firings have the numbers of the changes that they make: their order is that of the groups' states,
-//! whatever the threads' clocks say.
+//! Firings have the numbers of the changes that they make: their order is that of the groups' states. The ticks
+//! of two threads may be in another order.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -229,15 +229,14 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
             change
         });
         if let Some((changed, changes)) = fired {
-            // The recorder waits for the end of this firing. A thread that were preempted by it behind the firing
-            // would record its event late.
+            // The recorder waits for the end of this firing. If this thread were preempted behind the
+            // firing, its event would be late.
             self.wake();
             self.draw();
             // Threads that are started before this thread records its event are not: that is the first one.
             let ticks = if action == TriggerAction::Start { clock() } else { ticks };
-            let changes = changes.into();
-            let firing = Firing { number: changes, ticks, trigger: number, action, groups: changed, event, tid };
-            self.publish_firing(&firing);
+            let (trigger, number, groups) = (number, changes.into(), changed);
+            self.publish_firing(&Firing { number, ticks, trigger, action, groups, event, tid });
         }
         self.memory.fence(SeqCst);
         self.memory.add(region + triggers::DONE, 1);

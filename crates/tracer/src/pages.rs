@@ -154,14 +154,12 @@ pub(crate) fn reserve_first(file: &Descriptor, base: *mut u8, layout: &MemoryLay
     }
     // Before Linux 5.14, only a process with a descriptor of the file can allocate memory for it.
     let all = layout.sub_buffer(layout.sub_buffers.min(POOL_MAX));
-    let is_given = allocate(file, 0, all);
+    let [first, end] = [layout.triggers(), layout.bytes()];
+    let is_given = allocate(file, 0, all) && allocate(file, first, end);
     if is_given {
         GIVEN.store(base as usize + all as usize, Ordering::Relaxed);
-        // Without this memory, the recorder watches for triggers.
-        if allocate(file, layout.triggers(), layout.bytes()) {
-            GIVEN_TRIGGERS[0].store(base as usize + layout.triggers() as usize, Ordering::Relaxed);
-            GIVEN_TRIGGERS[1].store(base as usize + layout.bytes() as usize, Ordering::Relaxed);
-        }
+        GIVEN_TRIGGERS[0].store(base as usize + first as usize, Ordering::Relaxed);
+        GIVEN_TRIGGERS[1].store(base as usize + end as usize, Ordering::Relaxed);
     }
     is_given
 }

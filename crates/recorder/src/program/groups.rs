@@ -141,8 +141,8 @@ impl GroupControl {
         memory.firings(self.next, |_| {}).map_or(self.next, |(next, _)| next)
     }
 
-    /// Firings that are new, in their order. No one is earlier than the one before, or later than `now` tells then,
-    /// whatever the program says.
+    /// Firings that are new, in their order. No one is earlier than the one before, or later than `now` tells then:
+    /// the ticks that the program says are cut to that.
     pub(crate) fn learn(&mut self, memory: &Memory, now: impl Fn() -> u64) -> io::Result<LearnedFirings> {
         let mut learned = LearnedFirings::default();
         let mut is_quiet = memory.is_quiet()?;
