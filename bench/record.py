@@ -26,7 +26,10 @@ nothing is lost but where a job says so; both write to the same disk. Programs' 
     memory          resident memory of a program with one event, beyond that of one without a tracer; of each of 64 quiet threads; and of a
                     program at most, whose one thread has had 8 million events that nobody drained
     trigger         what an event of a u32 costs more than without a trigger: with one armed at another event; with one at this event that
-                    compares its field with a value, asks a predicate of it, and neither is true; and the same of an event that is off
+                    compares its field with a value, asks a predicate of it, and neither is true; and the same of an event that is off.
+                    The second and third are against an event without a trigger in the same run: the recorder works while both happen
+    trigger run     the second and third, against a run without triggers: what the recorder does with the events is in it, where the
+                    program and the recorder share a core
     context         an event of a u32 with each of the things that events can carry
 """
 
@@ -224,6 +227,7 @@ TRIGGERS = {
     "predicate": "stop on kymo_record:one when value > 1000000 && value < 2000000",
     "off": "stop on kymo_record:three when a == 1000000",
 }
+AT_ITS_EVENT = ("exact", "predicate")
 
 
 def triggers(tracers, folder):
@@ -238,7 +242,14 @@ def triggers(tracers, folder):
                     printed, _, _ = tracer.run(["one", 1, *BURSTS], folder / "trace", event=event, triggers=some)
                     figures.append(per_event(printed)[0])
                 return {"": figures[1] - figures[0]}
-            yield f"{tracer.name} trigger {name}", once
+            def turns(tracer=tracer, trigger=trigger):
+                printed, _, _ = tracer.run(["turns", 1, "40", *BURSTS[1:]], folder / "trace", triggers=(trigger,))
+                return {"": per_event(printed)[0]}
+            if name in AT_ITS_EVENT:
+                yield f"{tracer.name} trigger {name}", turns
+                yield f"{tracer.name} trigger run {name}", once
+            else:
+                yield f"{tracer.name} trigger {name}", once
 
 
 def overwriting_threads(tracers, folder):

@@ -3,6 +3,7 @@
  * any tracer: what all others are compared with.
  *
  *     hits one|three THREADS BURSTS COUNT PAUSE_MS     bursts of so many events on each thread, pauses between, for the recorder to drain
+ *     hits turns THREADS BURSTS COUNT PAUSE_MS         how much longer an event `one` takes than `other`, in bursts that take turns
  *     hits pace THREADS EVENTS_PER_SECOND SECONDS      events of a number at that rate, as evenly as batches of 64 are
  *     hits first                                       the first event of the program, and of another thread, in us
  *     hits tails EVENTS THREADS EACH                   p50, p99, p99.9 and maximum in ns: of events, of every EACH-th one, which turns to another
@@ -20,9 +21,11 @@
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "lttng_provider.h"
 #define ONE(value) lttng_ust_tracepoint(kymo_record, one, value)
+#define OTHER(value) ONE(value)
 #define THREE(a, b, name) lttng_ust_tracepoint(kymo_record, three, a, b, name)
 #elif defined PLAIN
 #define ONE(value) ((void)(value))
+#define OTHER(value) ONE(value)
 #define THREE(a, b, name) ((void)(a), (void)(b), (void)(name))
 #else
 #include <kymo/kymo.h>
@@ -34,8 +37,10 @@ static uint32_t current_request(void)
     return request;
 }
 KYMO_EVENT(kymo_record, one, KYMO_U32(value));
+KYMO_EVENT(kymo_record, other, KYMO_U32(value));
 KYMO_EVENT(kymo_record, three, KYMO_I32(a), KYMO_I32(b), KYMO_TEXT(name));
 #define ONE(value) kymo_kymo_record_one(value)
+#define OTHER(value) kymo_kymo_record_other(value)
 #define THREE(a, b, name) kymo_kymo_record_three(a, b, name)
 #endif
 
@@ -53,7 +58,7 @@ enum { THREADS_MAX = 64, BURSTS_MAX = 1000 };
 extern char **environ;
 
 static long bursts, count, pause_ms;
-static int is_three;
+static enum { WITH_ONE, WITH_THREE, TURNS } mode;
 static double taken[THREADS_MAX][BURSTS_MAX], ticks[THREADS_MAX][BURSTS_MAX];
 static pthread_barrier_t together;
 static const char *volatile sixteen = "abcdefghijklmnop";
@@ -76,10 +81,15 @@ static unsigned long long counter(void)
 #endif
 }
 
-static void burst(long events)
+static void burst(long events, long turn)
 {
     const char *name = sixteen;
-    if (is_three) {
+    if (mode == TURNS && turn % 2 == 0) {
+        for (long i = 0; i < events; i++) {
+            OTHER((unsigned)i & 0xffff);
+            __asm__ volatile("" ::: "memory");
+        }
+    } else if (mode == WITH_THREE) {
         for (long i = 0; i < events; i++) {
             THREE((int)i, 7, name);
             __asm__ volatile("" ::: "memory");
@@ -99,7 +109,7 @@ static void *run(void *number)
         pthread_barrier_wait(&together);
         const double begin = now_ns();
         const unsigned long long first = counter();
-        burst(count);
+        burst(count, i);
         const unsigned long long last = counter();
         const double end = now_ns();
         if (i > 0) {
@@ -151,7 +161,7 @@ static int measure_memory(long threads, long events)
     for (long thread = 0; thread < threads; thread++)
         pthread_join(others[thread], NULL);
     const double quiet = resident_kib();
-    burst(events);
+    burst(events, 1);
     printf("%.0f\t%.1f\t%.0f\n", program, (behind - before) / (double)threads, resident_kib() - quiet);
     return 0;
 }
@@ -188,6 +198,16 @@ static int measure(long threads)
     run(NULL);
     for (long thread = 1; thread < threads; thread++)
         pthread_join(others[thread], NULL);
+    if (mode == TURNS) {
+        /* Burst 1 is the first one that counts: `one`. */
+        bursts /= 2;
+        for (long i = 0; i < bursts; i++) {
+            taken[0][i] = taken[0][2 * i] - taken[0][2 * i + 1];
+            ticks[0][i] = ticks[0][2 * i] - ticks[0][2 * i + 1];
+        }
+        printf("%.3f\t%.2f\n", median(taken[0]), median(ticks[0]));
+        return 0;
+    }
     double per_ns = 0, per_tick = 0;
     for (long thread = 0; thread < threads; thread++) {
         per_ns += 1 / median(taken[thread]);
@@ -274,7 +294,7 @@ static void *pace(void *number)
             break;
         /* What is due, in batches: a thread that was away catches up. */
         while ((double)events < due) {
-            burst(64);
+            burst(64, 1);
             events += 64;
         }
     }
@@ -353,14 +373,14 @@ int main(int argc, char **argv)
         return keep_pace(threads);
     }
     if (argc == 6 && threads <= THREADS_MAX) {
-        is_three = strcmp(what, "three") == 0;
+        mode = strcmp(what, "three") == 0 ? WITH_THREE : strcmp(what, "turns") == 0 ? TURNS : WITH_ONE;
         bursts = atol(argv[3]);
         count = atol(argv[4]);
         pause_ms = atol(argv[5]);
         if (bursts > 0 && bursts < BURSTS_MAX)
             return measure(threads);
     }
-    fprintf(stderr, "usage: hits one|three THREADS BURSTS COUNT PAUSE_MS | hits pace THREADS RATE SECONDS | hits first | hits tails EVENTS THREADS EACH | "
+    fprintf(stderr, "usage: hits one|three|turns THREADS BURSTS COUNT PAUSE_MS | hits pace THREADS RATE SECONDS | hits first | hits tails EVENTS THREADS EACH | "
                     "hits memory THREADS EVENTS | hits start TIMES PLAIN\n");
     return 2;
 }

@@ -27,7 +27,7 @@ mod text;
 mod translate;
 
 pub use engine::JitEngine;
-pub use native::{LoadedFilter, NativeFilter, NativeTarget};
+pub use native::{LoadedFilter, NativeFilter, NativeJudgement, NativeQuestion, NativeTarget};
 pub use rows::CompiledRows;
 pub use scan::{COMPILE_AFTER, Scan};
 pub use text::CompiledText;

@@ -7,7 +7,7 @@
 //!                                        └─load──> LoadedFilter, which runs them here
 //! ```
 //!
-//! The code calls nothing, refers to nothing outside of itself, reads the structure of arguments and the texts that
+//! The code of a filter calls nothing, refers to nothing outside of itself, reads the structure of arguments and the texts that
 //! pointers in it lead to, and writes to its own stack alone. Putting it into another program is the recorder's duty.
 
 use std::sync::Arc;
@@ -96,14 +96,10 @@ impl NativeFilter {
     ///
     /// The part of it that machine code does not cover, or a layout that is not one for its inputs.
     pub fn new(target: &NativeTarget, predicate: &Predicate, layout: &ArgumentLayout) -> Result<Self, Refusal> {
-        predicate::refuse(predicate)?;
-        layout.check(predicate)?;
-        if layout.size > LAYOUT_BYTES_MAX {
-            let why = "the structure is too long for offsets in machine code";
-            return Err(Refusal { part: "all inputs".to_owned(), why });
-        }
-        let code = compile(&*target.isa, predicate, layout)
-            .ok_or(Refusal { part: "all of it".to_owned(), why: "the compiler takes no more" })?;
+        let question = NativeQuestion { predicate, layout };
+        question.check()?;
+        let code =
+            compile(&*target.isa, 1, |builder, parameters| write(builder, parameters[0], question)).ok_or(too_much())?;
         Ok(Self {
             code,
             arguments_bytes: layout.size as usize,
@@ -124,25 +120,146 @@ impl NativeFilter {
         if !self.is_host {
             return None;
         }
+        let code = LoadedCode::new(&self.code)?;
+        let &Self { arguments_bytes, has_pointers, .. } = self;
+        Some(LoadedFilter { code, arguments_bytes, has_pointers })
+    }
+}
+
+/// Code in executable memory.
+struct LoadedCode {
+    memory: SystemMemoryProvider,
+    address: usize,
+}
+
+impl LoadedCode {
+    fn new(code: &[u8]) -> Option<Self> {
         let mut memory = SystemMemoryProvider::new();
-        let address = memory.allocate(self.code.len(), CODE_ALIGNMENT, JITMemoryKind::Executable).ok()?;
+        let address = memory.allocate(code.len(), CODE_ALIGNMENT, JITMemoryKind::Executable).ok()?;
         // SAFETY: `address` begins as many bytes as were asked for, which no other code has.
         #[allow(unsafe_code)]
         unsafe {
-            std::ptr::copy_nonoverlapping(self.code.as_ptr(), address, self.code.len());
+            std::ptr::copy_nonoverlapping(code.as_ptr(), address, code.len());
         }
-        let address = address as usize;
-        let &Self { arguments_bytes, has_pointers, .. } = self;
-        let mut loaded = LoadedFilter { memory, address, arguments_bytes, has_pointers };
+        let mut loaded = Self { memory, address: address as usize };
         loaded.memory.finalize(BranchProtection::None).ok()?;
         Some(loaded)
     }
 }
 
+impl Drop for LoadedCode {
+    fn drop(&mut self) {
+        // SAFETY: the code is only run through a borrow of this.
+        #[allow(unsafe_code)]
+        unsafe {
+            self.memory.free_memory();
+        }
+    }
+}
+
+/// A predicate about argument structures.
+#[derive(Clone, Copy, Debug)]
+pub struct NativeQuestion<'p> {
+    /// The predicate.
+    pub predicate: &'p Predicate,
+    /// Where its inputs are.
+    pub layout: &'p ArgumentLayout,
+}
+
+impl NativeQuestion<'_> {
+    fn check(&self) -> Result<(), Refusal> {
+        predicate::refuse(self.predicate)?;
+        self.layout.check(self.predicate)?;
+        if self.layout.size > LAYOUT_BYTES_MAX {
+            let why = "the structure is too long for offsets in machine code";
+            return Err(Refusal { part: "all inputs".to_owned(), why });
+        }
+        Ok(())
+    }
+}
+
+fn too_much() -> Refusal {
+    Refusal { part: "all of it".to_owned(), why: "the compiler takes no more" }
+}
+
+/// Several questions about the same arguments in one function: rare ones, which lead to a call, and those that
+/// decide whether the event is kept.
+///
+/// ```text
+/// extern "C" fn(arguments: *const u8, more: u64) -> u64
+///     a rare question is true ──> otherwise(arguments, more)
+///     a group records, and its question is true ──> 1
+///     else ──> 0
+/// ```
+#[derive(Clone, Debug)]
+pub struct NativeJudgement<'p> {
+    /// Rare questions.
+    pub rare: Vec<NativeQuestion<'p>>,
+    /// Groups: their bits, which are 0 in the byte `stopped` while one of them records, `None`: one always does; and
+    /// their question, `None`: the answer is always yes.
+    pub groups: Vec<(Option<u8>, Option<NativeQuestion<'p>>)>,
+    /// Address of the function that is called.
+    pub otherwise: u64,
+    /// Address of the byte with the groups that do not record.
+    pub stopped: u64,
+}
+
+impl NativeJudgement<'_> {
+    /// Compiles it. The code may be copied anywhere in the program that has these addresses.
+    ///
+    /// # Errors
+    ///
+    /// The part of it that machine code does not cover, or a layout that is not one for its inputs.
+    pub fn compile(&self, target: &NativeTarget) -> Result<Box<[u8]>, Refusal> {
+        let of_groups = self.groups.iter().filter_map(|(_, question)| question.as_ref());
+        self.rare.iter().chain(of_groups).try_for_each(NativeQuestion::check)?;
+        compile(&*target.isa, 2, |builder, parameters| self.write(builder, parameters)).ok_or(too_much())
+    }
+
+    fn write(&self, builder: &mut FunctionBuilder<'_>, parameters: &[Value]) {
+        let &[arguments, more] = parameters else { unreachable!("there are two") };
+        let (kept, otherwise) = (builder.create_block(), builder.create_block());
+        builder.set_cold_block(otherwise);
+        for question in &self.rare {
+            let next = builder.create_block();
+            question.branch(builder, arguments, Ways { kept: otherwise, dropped: next, undecided: None });
+            builder.switch_to_block(next);
+        }
+        for (bits, question) in &self.groups {
+            let next = builder.create_block();
+            if let Some(bits) = bits {
+                let records = builder.create_block();
+                let stopped = builder.ins().iconst(types::I64, self.stopped.cast_signed());
+                let stopped = builder.ins().load(types::I8, little(), stopped, 0);
+                let recording = builder.ins().bnot(stopped);
+                let recording = builder.ins().band_imm_u(recording, i64::from(*bits));
+                builder.ins().brif(recording, records, &[], next, &[]);
+                builder.switch_to_block(records);
+            }
+            match question {
+                None => _ = builder.ins().jump(kept, &[]),
+                Some(question) => {
+                    question.branch(builder, arguments, Ways { kept, dropped: next, undecided: None });
+                }
+            }
+            builder.switch_to_block(next);
+        }
+        answer(builder, 0);
+        builder.switch_to_block(kept);
+        answer(builder, 1);
+        builder.switch_to_block(otherwise);
+        let signature = builder.func.signature.clone();
+        let signature = builder.import_signature(signature);
+        let function = builder.ins().iconst(types::I64, self.otherwise.cast_signed());
+        let call = builder.ins().call_indirect(signature, function, &[arguments, more]);
+        let said = builder.inst_results(call)[0];
+        builder.ins().return_(&[said]);
+    }
+}
+
 /// A filter in executable memory. May be used by several threads at once.
 pub struct LoadedFilter {
-    memory: SystemMemoryProvider,
-    address: usize,
+    code: LoadedCode,
     arguments_bytes: usize,
     has_pointers: bool,
 }
@@ -157,17 +274,7 @@ unsafe impl Sync for LoadedFilter {}
 
 impl std::fmt::Debug for LoadedFilter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "LoadedFilter(at {:#x})", self.address)
-    }
-}
-
-impl Drop for LoadedFilter {
-    fn drop(&mut self) {
-        // SAFETY: the code is only run through a borrow of this.
-        #[allow(unsafe_code)]
-        unsafe {
-            self.memory.free_memory();
-        }
+        write!(f, "LoadedFilter(at {:#x})", self.code.address)
     }
 }
 
@@ -201,19 +308,28 @@ impl LoadedFilter {
     pub unsafe fn run_raw(&self, arguments: *const u8) -> bool {
         // SAFETY: at `address` is a function of this type, which `compile` wrote for this machine;
         // it reads the bytes that the caller made sure of.
-        let function: extern "C" fn(*const u8) -> u64 = unsafe { std::mem::transmute(self.address) };
+        let function: extern "C" fn(*const u8) -> u64 = unsafe { std::mem::transmute(self.code.address) };
         function(arguments) != 0
     }
 }
 
-fn compile(isa: &dyn TargetIsa, predicate: &Predicate, layout: &ArgumentLayout) -> Option<Box<[u8]>> {
+/// A function with so many parameters, and one result; all of them are words.
+fn compile(
+    isa: &dyn TargetIsa,
+    parameters: usize,
+    write: impl FnOnce(&mut FunctionBuilder<'_>, &[Value]),
+) -> Option<Box<[u8]>> {
     let mut signature = Signature::new(CallConv::triple_default(isa.triple()));
-    signature.params.push(AbiParam::new(types::I64));
+    signature.params.resize(parameters, AbiParam::new(types::I64));
     signature.returns.push(AbiParam::new(types::I64));
     let mut context = Context::for_function(Function::with_name_signature(UserFuncName::user(0, 0), signature));
     let mut function_context = FunctionBuilderContext::new();
     let mut builder = FunctionBuilder::new(&mut context.func, &mut function_context);
-    write(&mut builder, predicate, layout);
+    let entry = builder.create_block();
+    builder.append_block_params_for_function_params(entry);
+    builder.switch_to_block(entry);
+    let parameters = builder.block_params(entry).to_vec();
+    write(&mut builder, &parameters);
     builder.seal_all_blocks();
     builder.finalize(isa.frontend_config());
     let compiled = context.compile(isa, &mut ControlPlane::default()).ok()?;
@@ -222,18 +338,25 @@ fn compile(isa: &dyn TargetIsa, predicate: &Predicate, layout: &ArgumentLayout) 
     is_whole.then(|| compiled.code_buffer().into())
 }
 
-fn write(builder: &mut FunctionBuilder<'_>, predicate: &Predicate, layout: &ArgumentLayout) {
-    let entry = builder.create_block();
+fn write(builder: &mut FunctionBuilder<'_>, arguments: Value, question: NativeQuestion<'_>) {
     let (kept, dropped) = (builder.create_block(), builder.create_block());
-    builder.append_block_params_for_function_params(entry);
-    builder.switch_to_block(entry);
-    let arguments = builder.block_params(entry)[0];
-    let ways = Ways { kept, dropped, undecided: None };
-    predicate::branch(builder, predicate, &mut ArgumentStructure { arguments, predicate, layout }, ways);
-    for (block, answer) in [(kept, 1), (dropped, 0)] {
+    question.branch(builder, arguments, Ways { kept, dropped, undecided: None });
+    for (block, said) in [(kept, 1), (dropped, 0)] {
         builder.switch_to_block(block);
-        let answer = builder.ins().iconst(types::I64, answer);
-        builder.ins().return_(&[answer]);
+        answer(builder, said);
+    }
+}
+
+fn answer(builder: &mut FunctionBuilder<'_>, said: i64) {
+    let said = builder.ins().iconst(types::I64, said);
+    builder.ins().return_(&[said]);
+}
+
+impl NativeQuestion<'_> {
+    /// Goes one of the ways; afterwards there is no current block.
+    fn branch(&self, builder: &mut FunctionBuilder<'_>, arguments: Value, ways: Ways) {
+        let Self { predicate, layout } = *self;
+        predicate::branch(builder, predicate, &mut ArgumentStructure { arguments, predicate, layout }, ways);
     }
 }
 
@@ -301,5 +424,69 @@ impl Operands for ArgumentStructure<'_> {
                 ByteSpan::Sized { address: zero, length: zero }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kymo_ir::predicate::{InputClass, Number, Relation, Test};
+
+    use super::*;
+
+    /// The consequence of a rare question: returns the second argument plus the number of the first.
+    extern "C" fn otherwise(arguments: *const u8, more: u64) -> u64 {
+        // SAFETY: the test gives the address of a number.
+        #[allow(unsafe_code)]
+        let value = unsafe { arguments.cast::<u64>().read() };
+        more + value
+    }
+
+    fn compares(relation: Relation, value: u64) -> (Predicate, ArgumentLayout) {
+        let kind = InputKind::Integer { bits: 64, signed: false };
+        let inputs = vec![InputClass { name: "value".into(), kind, optional: false }];
+        let [left, right] = [Number::Input(Input(0)), Number::Integer(value.into())];
+        let place = InputPlace::Integer { offset: 0, bytes: 8, order: ByteOrder::Little };
+        let root = Test::Compare { relation, left, right };
+        (Predicate { inputs, root }, ArgumentLayout { size: 8, places: vec![place] })
+    }
+
+    #[test]
+    fn a_judgement_calls_only_where_a_rare_question_is_true() {
+        let Some(target) = NativeTarget::host() else {
+            return eprintln!("NO MACHINE CODE HERE: not run");
+        };
+        let all = [
+            compares(Relation::Equal, 7),
+            compares(Relation::Equal, 70),
+            compares(Relation::Less, 10),
+            compares(Relation::Greater, 100),
+        ];
+        let [seven, seventy, low, high] =
+            all.each_ref().map(|(predicate, layout)| NativeQuestion { predicate, layout });
+        let mut stopped = 0_u8;
+        let ask = |groups: Vec<_>, stopped: &u8, value: u64| {
+            let stopped = std::ptr::from_ref(stopped) as u64;
+            let otherwise = otherwise as *const () as u64;
+            let judgement = NativeJudgement { rare: vec![seven, seventy], groups, otherwise, stopped };
+            let code =
+                LoadedCode::new(&judgement.compile(&target).expect("it is compiled")).expect("it may be executed");
+            // SAFETY: at the address is a function of this type, for the address of a number.
+            #[allow(unsafe_code)]
+            unsafe {
+                let function: extern "C" fn(*const u64, u64) -> u64 = std::mem::transmute(code.address);
+                function(&raw const value, 1000)
+            }
+        };
+        for (bits, low_kept) in [(0, 1), (0b10, 1), (0b01, 0)] {
+            stopped = bits;
+            let groups = || vec![(Some(0b01), Some(low)), (None, Some(high))];
+            assert_eq!([7, 70].map(|value| ask(groups(), &stopped, value)), [1007, 1070]);
+            assert_eq!([3, 50, 500].map(|value| ask(groups(), &stopped, value)), [low_kept, 0, 1], "{bits}");
+        }
+        let all_of = |bits| vec![(bits, None)];
+        assert_eq!([7, 8].map(|value| ask(all_of(None), &stopped, value)), [1007, 1]);
+        assert_eq!([7, 8].map(|value| ask(all_of(Some(1)), &stopped, value)), [1007, 0]);
+        assert_eq!([7, 8].map(|value| ask(all_of(Some(3)), &stopped, value)), [1007, 1]);
+        assert_eq!([7, 8].map(|value| ask(Vec::new(), &stopped, value)), [1007, 0]);
     }
 }

@@ -30,6 +30,17 @@ pub struct Identity<'a> {
     /// Numbers of the published selections that it read then: of its user's recorder, and of root's;
     /// 0: it found none.
     pub began_with: [u64; 2],
+    /// What machine code of judgements refers to.
+    pub judge: JudgeAddresses,
+}
+
+/// Addresses in a program that machine code of [judgements](crate::judgement) refers to; 0: none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JudgeAddresses {
+    /// Of the function that judges: it has the arguments of filters.
+    pub function: u64,
+    /// Of the byte with the groups that do not record. It stays there in child processes.
+    pub stopped: u64,
 }
 
 /// Clock of the event timestamps.
@@ -82,6 +93,7 @@ impl Default for Identity<'_> {
             arena: Err(NoArena::Off),
             began: 0,
             began_with: [0; 2],
+            judge: JudgeAddresses::default(),
         }
     }
 }
@@ -113,6 +125,8 @@ impl Identity<'_> {
             (header::BEGAN, self.began),
             (header::BEGAN_WITH, self.began_with[0]),
             (header::BEGAN_WITH_ROOTS, self.began_with[1]),
+            (header::JUDGE, self.judge.function),
+            (header::JUDGE_STOPPED, self.judge.stopped),
             (header::APPLIES[0], self.began_with[0]),
             (header::APPLIES[1], self.began_with[1]),
         ] {
@@ -180,7 +194,18 @@ impl<V: MemoryView> RecorderSide<V> {
             arena: self.arena()?,
             began: word(header::BEGAN)?,
             began_with: [word(header::BEGAN_WITH)?, word(header::BEGAN_WITH_ROOTS)?],
+            judge: self.judge()?,
         })
+    }
+
+    /// Addresses that machine code of judgements refers to.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn judge(&self) -> Result<JudgeAddresses, V::Fault> {
+        let [function, stopped] = [self.view.word(header::JUDGE)?, self.view.word(header::JUDGE_STOPPED)?];
+        Ok(JudgeAddresses { function, stopped })
     }
 
     fn arena(&self) -> Result<Result<Arena, NoArena>, V::Fault> {

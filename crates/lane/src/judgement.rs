@@ -2,7 +2,8 @@
 //! the bytecode behind the slots.
 //!
 //! ```text
-//! number of entries u16 │ id u16 │ 0 u32 ││ kind u8 │ about u8 │ question u8 │ 0 u8 │ offset u32 │ bytes u32 │ 0 u32 ││ ...
+//! number of entries u16 │ id u16 │ 0 u32 │ machine code: offset u32 │ bytes u32; 0: none ││ kind u8 │ about u8 │ question u8 │ 0 u8 │ offset u32 │ bytes u32 │ 0 u32 ││ ...
+//!
 //!                                           group: bits of the groups whose filter it is
 //!                                           trigger: its number              question: always, machine code, bytecode
 //! ```
@@ -20,7 +21,7 @@ pub const VERDICT_BYTES: u64 = 16;
 pub const VERDICT_UNJUDGED: u8 = 1;
 
 /// Bytes before the first entry.
-const HEAD: usize = 8;
+const HEAD: usize = 16;
 /// Bytes of an entry.
 const ENTRY: usize = 16;
 /// Entries of a judgement.
@@ -44,8 +45,18 @@ pub struct JudgementEntry {
     pub question: Option<FilterCode>,
 }
 
-/// Writes a judgement of events with an id; `None`: it has too many entries.
-pub fn write(id: u16, entries: &[JudgementEntry], out: &mut [u8]) -> Option<usize> {
+/// Head of a judgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JudgementHead {
+    /// ID of its events.
+    pub id: u16,
+    /// Location, in the arena, of machine code that answers all questions and calls the function that judges
+    /// only where a trigger may fire; `None`: that function is always called.
+    pub code: Option<(u32, u32)>,
+}
+
+/// Writes a judgement; `None`: it has too many entries.
+pub fn write(head: JudgementHead, entries: &[JudgementEntry], out: &mut [u8]) -> Option<usize> {
     let length = HEAD + ENTRY * entries.len();
     if entries.len() > ENTRIES_MAX || out.len() < length {
         return None;
@@ -53,7 +64,10 @@ pub fn write(id: u16, entries: &[JudgementEntry], out: &mut [u8]) -> Option<usiz
     let out = &mut out[..length];
     out.fill(0);
     out[..2].copy_from_slice(&(entries.len() as u16).to_le_bytes());
-    out[2..4].copy_from_slice(&id.to_le_bytes());
+    out[2..4].copy_from_slice(&head.id.to_le_bytes());
+    let (offset, bytes) = head.code.unwrap_or_default();
+    out[8..12].copy_from_slice(&offset.to_le_bytes());
+    out[12..HEAD].copy_from_slice(&bytes.to_le_bytes());
     for (entry, out) in entries.iter().zip(out[HEAD..].chunks_exact_mut(ENTRY)) {
         (out[0], out[1]) = match entry.kind {
             JudgementKind::Groups(bits) => (0, bits),
@@ -74,13 +88,19 @@ pub const fn bytes(entries: usize) -> usize {
     HEAD + ENTRY * entries
 }
 
-/// Reads a judgement; `None`: it is none. Returns the id of its events, and its entries.
+/// Reads a judgement; `None`: it is none.
 #[must_use]
-pub fn read(bytes: &[u8]) -> Option<(u16, impl Iterator<Item = Option<JudgementEntry>>)> {
+pub fn read(bytes: &[u8]) -> Option<(JudgementHead, impl Iterator<Item = Option<JudgementEntry>>)> {
     let (head, rest) = bytes.split_at_checked(HEAD)?;
     let (count, id) = (u16::from_le_bytes([head[0], head[1]]), u16::from_le_bytes([head[2], head[3]]));
     let entries = rest.get(..ENTRY * usize::from(count)).filter(|_| usize::from(count) <= ENTRIES_MAX)?;
-    Some((id, entries.chunks_exact(ENTRY).map(entry)))
+    let (offset, length) = (word(head, 8), word(head, 12));
+    let code = (length > 0).then_some((offset, length));
+    Some((JudgementHead { id, code }, entries.chunks_exact(ENTRY).map(entry)))
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
 fn entry(bytes: &[u8]) -> Option<JudgementEntry> {
@@ -89,12 +109,11 @@ fn entry(bytes: &[u8]) -> Option<JudgementEntry> {
         1 => JudgementKind::Trigger(bytes[1]),
         _ => return None,
     };
-    let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     let question = match bytes[2] {
         0 => None,
         kind @ (1 | 2) => {
             let kind = if kind == 1 { FilterCodeKind::Native } else { FilterCodeKind::Bytecode };
-            Some(FilterCode { kind, offset: word(4), bytes: word(8) })
+            Some(FilterCode { kind, offset: word(bytes, 4), bytes: word(bytes, 8) })
         }
         _ => return None,
     };
@@ -114,14 +133,15 @@ mod tests {
             JudgementEntry { kind: JudgementKind::Trigger(31), question: Some(code(FilterCodeKind::Bytecode)) },
         ];
         let mut out = [0xaa; 128];
-        let length = write(0xfffe, &entries, &mut out).expect("there is room");
+        let head = JudgementHead { id: 0xfffe, code: Some((0x40, 0x33)) };
+        let length = write(head, &entries, &mut out).expect("there is room");
         assert_eq!(length, super::bytes(3));
-        let (id, found) = read(&out[..length]).expect("it is one");
-        assert_eq!(id, 0xfffe);
+        let (read_head, found) = read(&out[..length]).expect("it is one");
+        assert_eq!(read_head, head);
         assert!(found.eq(entries.map(Some)));
         assert!(read(&out[..length - 1]).is_none() && read(&[]).is_none());
         out[HEAD] = 7;
         assert!(read(&out[..length]).expect("its head is right").1.next().expect("it has one").is_none());
-        assert_eq!(write(1, &entries, &mut out[..20]), None);
+        assert_eq!(write(head, &entries, &mut out[..20]), None);
     }
 }

@@ -77,6 +77,9 @@ pub(crate) mod header {
     pub(crate) const BEGAN_WITH_ROOTS: u64 = 344;
     /// Offset of the triggers' region; 0: the program is older than triggers.
     pub(crate) const TRIGGERS: u64 = 352;
+    /// Addresses for machine code of judgements: of the function that judges, and of the byte `STOPPED`; 0: none.
+    pub(crate) const JUDGE: u64 = 360;
+    pub(crate) const JUDGE_STOPPED: u64 = 368;
     /// Written by the recorder: the epoch, which changes when sub-buffers were freed; the behavior
     /// of a lane without room; the maximum number of sub-buffers of a lane; the contexts that
     /// events carry; the maximum number of sub-buffers of all lanes.
@@ -91,6 +94,8 @@ pub(crate) mod header {
     /// Numbers of the published selections that apply to events that the program defines now, of its
     /// user's recorder and of root's: first those that it read, then as each recorder says; 0: none.
     pub(crate) const APPLIES: [u64; 2] = [560, 568];
+    /// A byte: groups of sessions that do not record, as the control bytes are drawn.
+    pub(crate) const STOPPED: u64 = 576;
     /// Path of the executable.
     pub(crate) const PATH: u64 = 1024;
     pub(crate) const PATH_BYTES_MAX: u64 = 3072;
@@ -100,6 +105,8 @@ pub(crate) mod header {
 pub const READY_AT: u64 = header::READY;
 /// Offset of the contexts that events carry, for code that reads them without this crate.
 pub const CONTEXTS_AT: u64 = header::CONTEXTS;
+/// Offset of the byte with the groups that do not record, for machine code of judgements.
+pub const STOPPED_AT: u64 = header::STOPPED;
 
 /// Words of a lane's entry.
 pub(crate) mod lane {

@@ -113,9 +113,11 @@ mod slots;
 mod triggers;
 
 pub use bell::{BellIdentity, Rings};
-pub use identity::{Arena, ClockSource, Identity, NoArena};
+pub use identity::{Arena, ClockSource, Identity, JudgeAddresses, NoArena};
 pub use judgement::{VERDICT_BYTES, VERDICT_ID, VERDICT_UNJUDGED};
-pub use layout::{ABI, CONTEXTS_AT, GROUPS_MAX, LayoutRefusal, MAGIC, MemoryLayout, READY_AT, TRIGGERS_MAX};
+pub use layout::{
+    ABI, CONTEXTS_AT, GROUPS_MAX, LayoutRefusal, MAGIC, MemoryLayout, READY_AT, STOPPED_AT, TRIGGERS_MAX,
+};
 pub use mapped::Mapped;
 pub use memory::{MemoryView, ProgramMemory};
 pub use program::{Lane, Reservation};

@@ -309,6 +309,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
             let bits = recording(base, own).bits;
             // A thread that does not see this one's change below has stored its bytes before these.
             self.memory.fence(SeqCst);
+            self.memory.put(header::STOPPED, &[!bits]);
             for id in 0..self.covered() {
                 let images = (0..=GROUPS_MAX).filter(|number| *number == 0 || bits >> (number - 1) & 1 != 0);
                 let merged = merged(images.map(|number| self.memory.byte(self.layout.image(number) + u64::from(id))));
@@ -405,6 +406,15 @@ impl<V: MemoryView> RecorderSide<V> {
         let at = self.layout.triggers();
         self.view.set_word(at + triggers::BASES[groups.base as usize & 1], Base::of(groups).0)?;
         self.view.set_byte(at + triggers::BASE, groups.base as u8)
+    }
+
+    /// Says which groups record, to machine code of judgements. This belongs to drawing the control bytes.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn draw_groups(&self, bits: u8) -> Result<(), V::Fault> {
+        self.view.set_byte(header::STOPPED, !bits)
     }
 
     /// The groups that record now.

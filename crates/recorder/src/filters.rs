@@ -35,7 +35,7 @@ use kymo_schema::definition::EventClass;
 use crate::program::Program;
 use arena::{ArenaOwner, ProgramArena};
 use compile::{Compiled, FilterSource};
-use judge::JudgementSource;
+use judge::{JudgementQuestions, JudgementSource};
 
 pub use ask::{RecordedEvent, RecorderFilter};
 pub use class::ClassFilter;
@@ -45,9 +45,6 @@ pub use names::ProgramConstants;
 pub(crate) use names::contexts_named;
 pub use texts::{Wrong, check};
 pub use why::FallbackReason;
-
-/// Alignment of code in its page: cache lines.
-const CODE_ALIGNMENT: usize = 64;
 
 /// Where a program has a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +96,8 @@ pub struct Placer {
     /// Questions of judgements, and judgements.
     codes: HashMap<FilterSource, FilterCode>,
     judged: HashMap<JudgementSource, Placed>,
+    /// Functions for all questions of a judgement.
+    whole: HashMap<JudgementQuestions, FilterCode>,
 }
 
 impl Placer {
@@ -138,8 +137,8 @@ impl Placer {
                 None => slots.push(slot),
             }
         }
-        let (placed, codes, judged) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Ok(Self { code, bytecode_next, slots, placed, codes, judged })
+        let (placed, codes, judged, whole) = (HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new());
+        Ok(Self { code, bytecode_next, slots, placed, codes, judged, whole })
     }
 
     /// Why no filter can run as machine code; `None`: one may.
@@ -192,38 +191,19 @@ impl Placer {
             Ok(code) => code,
             Err(why) => return new.iter_mut().for_each(|new| new.whys.push(why.clone())),
         };
-        let mut bytes = Vec::new();
-        for new in &mut *new {
+        let mut pieces: Vec<(Arc<Compiled>, &mut New)> = Vec::new();
+        for new in new {
             match compiler.native(&new.question, &new.filter) {
-                Ok(native) => {
-                    let begin = bytes.len().next_multiple_of(CODE_ALIGNMENT);
-                    if begin + native.len() > code.room() {
-                        new.whys.push(FallbackReason::ArenaFull);
-                        continue;
-                    }
-                    bytes.resize(begin, arena::TRAP);
-                    bytes.extend_from_slice(native);
-                    new.said = Some(FilterCode {
-                        kind: FilterCodeKind::Native,
-                        offset: begin as u32,
-                        bytes: native.len() as u32,
-                    });
-                }
+                Ok(_) => pieces.push((Arc::clone(&new.filter), new)),
                 Err(refusal) => new.whys.push(refusal.into()),
             }
         }
-        if bytes.is_empty() {
-            return;
-        }
-        let begin = code.write(bytes);
-        for new in new {
-            match (&begin, &mut new.said) {
-                (Ok(begin), Some(said)) => said.offset += begin,
-                (Err(why), said @ Some(_)) => {
-                    *said = None;
-                    new.whys.push(why.clone());
-                }
-                (_, None) => {}
+        let codes = pieces.iter().filter_map(|(filter, _)| filter.code());
+        let said = code.write_pieces(&codes.collect::<Vec<_>>());
+        for ((_, new), said) in pieces.into_iter().zip(said) {
+            match said {
+                Ok(said) => new.said = Some(said),
+                Err(why) => new.whys.push(why),
             }
         }
     }

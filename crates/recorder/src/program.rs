@@ -695,7 +695,19 @@ pub(crate) fn key(path: &Path) -> Option<u64> {
 fn identity(lane: &RecorderSide<Control>, key: u64) -> io::Result<ProgramIdentity> {
     let mut path = [0; 3072];
     let said = lane.identity(&mut path)?;
-    let kymo_lane::Identity { pid, started, pid_namespace, user, clock, arena, name, path, began, began_with } = said;
+    let kymo_lane::Identity {
+        pid,
+        started,
+        pid_namespace,
+        user,
+        clock,
+        arena,
+        name,
+        path,
+        began,
+        began_with,
+        judge: _,
+    } = said;
     let (name, path) = (text(&name), text(path));
     Ok(ProgramIdentity { key, pid, started, pid_namespace, user, clock, name, path, arena, began, began_with, ours: 0 })
 }

@@ -394,7 +394,6 @@ impl RecordingSession {
         self.options.selection = selection;
         // Filters and choices belong to the old selection.
         self.choosing.filters.clear();
-        self.choosing.watched_classes.clear();
         self.choosing.watched = self.triggers.rules();
         self.outputs.iter_mut().for_each(|(_, output)| output.choose_again());
     }
@@ -466,7 +465,6 @@ impl RecordingSession {
         self.progress.remove(&key);
         self.outputs.iter_mut().for_each(|(_, output)| output.forget(key));
         self.choosing.filters.retain(|(program, _), _| *program != key);
-        self.choosing.watched_classes.retain(|(program, _), _| *program != key);
         self.triggers.parts(key);
     }
 

@@ -8,7 +8,10 @@ use core::ffi::CStr;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use kymo_lane::{Arena, BellIdentity, FilterEngine, Identity, Mapped, MemoryLayout, ProgramMemory, ProgramSide};
+use kymo_lane::{
+    Arena, BellIdentity, FilterEngine, Identity, JudgeAddresses, Mapped, MemoryLayout, ProgramMemory, ProgramSide,
+    STOPPED_AT,
+};
 
 use crate::leftovers::{in_parent, sweep};
 use crate::pages::{self, PAGE};
@@ -18,7 +21,7 @@ use crate::place::{
 };
 use crate::process::{PROCESS, ProcessState, WINDOW};
 use crate::selection::{StartFacts, StartSelection};
-use crate::{arena, bell, clock, context, event, filter, interrupted, selection, thread};
+use crate::{arena, bell, clock, context, event, filter, interrupted, judge, selection, thread};
 
 /// The memory of this process; creates it if necessary.
 pub(crate) fn here() -> Option<&'static ProcessState> {
@@ -154,6 +157,11 @@ impl ProcessState {
             // By the clock that was chosen above.
             began: clock::ticks(),
             began_with: self.selection.map_or([0; 2], |selection| selection.numbers),
+            // A child has these addresses where its parent has them: it keeps code that refers to them.
+            judge: JudgeAddresses {
+                function: judge::judge as *const () as u64,
+                stopped: self.window.as_ptr() as u64 + STOPPED_AT,
+            },
         };
         let (from, to) = (self.layout.control(0), self.layout.inherited_bytes());
         // Without a published selection of the session, all events are on.

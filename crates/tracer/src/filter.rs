@@ -78,19 +78,18 @@ unsafe extern "C" fn first(arguments: *const u8, slot_and_size: u64) -> u64 {
     let program = process.program();
     let arena = process.arena();
     let Some(code) = program.code(slot, arena.map_or(0, |arena| arena.bytes)) else { return 1 };
-    let (filter, runs) = match () {
-        _ if !may_be_looked_into() => (keep as Filter, FilterEngine::Not),
-        _ if code.kind == FilterCodeKind::Native => {
-            native(process, code).map_or((keep as Filter, FilterEngine::Not), |filter| (filter, FilterEngine::Native))
-        }
-        _ if code.kind == FilterCodeKind::Judgement && judge::read(process, slot, code, slot_and_size >> SLOT_BITS) => {
-            (judge::judge as Filter, FilterEngine::Interpreted)
-        }
-        _ if has_bytecode(process, slot, code, slot_and_size >> SLOT_BITS) => {
-            (interpret as Filter, FilterEngine::Interpreted)
-        }
-        _ => (keep as Filter, FilterEngine::Not),
-    };
+    let (filter, runs) =
+        match () {
+            _ if !may_be_looked_into() => (keep as Filter, FilterEngine::Not),
+            _ if code.kind == FilterCodeKind::Native => native(process, code)
+                .map_or((keep as Filter, FilterEngine::Not), |filter| (filter, FilterEngine::Native)),
+            _ if code.kind == FilterCodeKind::Judgement => judge::read(process, slot, code, slot_and_size >> SLOT_BITS)
+                .unwrap_or((keep as Filter, FilterEngine::Not)),
+            _ if has_bytecode(process, slot, code, slot_and_size >> SLOT_BITS) => {
+                (interpret as Filter, FilterEngine::Interpreted)
+            }
+            _ => (keep as Filter, FilterEngine::Not),
+        };
     place(slot).store(filter as *mut (), Ordering::Release);
     program.runs(slot, runs);
     // Safety: the filter was made for these arguments.

@@ -1,9 +1,15 @@
 //! Judgements of events: which groups of sessions keep one, and which triggers it fires.
 //!
 //! ```text
-//! judge ── each trigger's question: yes ──> fire: groups change, control bytes are drawn, the recorder's bell
+//! machine code ── a trigger's question: yes ──┐
+//!     └── else as `judge` does without one    │
+//! judge <─────────────────────────────────────┘
+//!     ├── each trigger's question: yes ──> fire: groups change, control bytes are drawn, the recorder's bell
 //!     └── each group's question: yes, and the group records ──> the event is kept
 //! ```
+//!
+//! The recorder writes the machine code for this process: it knows the address of [`judge`]. Without it,
+//! the slot's entry is `judge`.
 //!
 //! An event that has fired a trigger is kept for the groups that the trigger has changed: the start
 //! event is the first one of its session, and the stop event is the last one. The session may not
@@ -20,8 +26,8 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use kymo_bytecode::{BytecodeProgram, validate};
-use kymo_lane::judgement::{self, JudgementEntry, JudgementKind};
-use kymo_lane::{FilterCode, FilterCodeKind, OTHER_GROUPS, VERDICT_BYTES, VERDICT_ID, VERDICT_UNJUDGED};
+use kymo_lane::judgement::{self, JudgementEntry, JudgementHead, JudgementKind};
+use kymo_lane::{FilterCode, FilterCodeKind, FilterEngine, OTHER_GROUPS, VERDICT_BYTES, VERDICT_ID, VERDICT_UNJUDGED};
 
 use crate::code::{Filter, code_bytes, copied, native, run};
 use crate::event::Event;
@@ -173,11 +179,14 @@ pub(crate) fn tell_unjudged(slot: u8, event: u16) {
     }
 }
 
-/// Reads the judgement of a slot, for arguments of that size; returns whether this process can judge.
-pub(crate) fn read(process: &ProcessState, slot: u8, code: FilterCode, size: u64) -> bool {
-    let Some((page, copy)) = code_bytes(process, code).and_then(|bytes| copied(bytes, QUESTIONS_BYTES)) else {
-        return false;
-    };
+/// Reads the judgement of a slot, for arguments of that size; returns the entry of the slot if this process can
+/// judge.
+pub(crate) fn read(process: &ProcessState, slot: u8, code: FilterCode, size: u64) -> Option<(Filter, FilterEngine)> {
+    let (page, copy) = code_bytes(process, code).and_then(|bytes| copied(bytes, QUESTIONS_BYTES))?;
+    let in_arena = |(offset, bytes)| native(process, FilterCode { kind: FilterCodeKind::Native, offset, bytes });
+    let entry = judgement::read(copy)
+        .and_then(|(head, _)| in_arena(head.code?))
+        .map_or((judge as Filter, FilterEngine::Interpreted), |filter| (filter, FilterEngine::Native));
     let length = copy.len() + QUESTIONS_BYTES;
     let Some(place) = questions(process, copy, size, page.cast()).and_then(|judgement| {
         let place = pages::plain(size_of::<Judgement>())?.cast::<Judgement>();
@@ -186,7 +195,7 @@ pub(crate) fn read(process: &ProcessState, slot: u8, code: FilterCode, size: u64
         Some(place)
     }) else {
         pages::unmap(page, length);
-        return false;
+        return None;
     };
     if JUDGEMENTS[usize::from(slot)]
         .compare_exchange(null_mut(), place.as_ptr(), Ordering::AcqRel, Ordering::Acquire)
@@ -196,7 +205,7 @@ pub(crate) fn read(process: &ProcessState, slot: u8, code: FilterCode, size: u64
         pages::unmap(place.cast(), size_of::<Judgement>());
         pages::unmap(page, length);
     }
-    true
+    Some(entry)
 }
 
 /// Room for the questions of a judgement.
@@ -204,7 +213,7 @@ const QUESTIONS_BYTES: usize = judgement::ENTRIES_MAX * size_of::<(u8, JudgedQue
 
 /// The questions of a judgement, triggers first, in pages of this process.
 fn questions(process: &ProcessState, bytes: &[u8], size: u64, to: NonNull<(u8, JudgedQuestion)>) -> Option<Judgement> {
-    let (event, _) = judgement::read(bytes)?;
+    let (JudgementHead { id: event, .. }, _) = judgement::read(bytes)?;
     let (mut count, mut triggers) = (0, 0);
     for of_triggers in [true, false] {
         for entry in judgement::read(bytes)?.1 {

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 
 use kymo_lane::{
     Firing, MemoryLayout, MemoryView, OTHER_GROUPS, ProgramMemory, ProgramSide, RecorderSide, RecordingGroups, Rings,
-    SubBufferSnapshot, TriggerAction, TriggerState, WriterThread,
+    STOPPED_AT, SubBufferSnapshot, TriggerAction, TriggerState, WriterThread,
 };
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
@@ -36,7 +36,7 @@ struct Sleep {
 }
 
 /// Where words of the header, of lanes and of descriptors are.
-const HEADER: [u64; 9] = [272, 280, 288, 512, 520, 528, 536, 544, ASLEEP];
+const HEADER: [u64; 10] = [272, 280, 288, 512, 520, 528, 536, 544, ASLEEP, STOPPED_AT];
 const ASLEEP: u64 = 552;
 const MODE: u64 = 520;
 const READY: u64 = 272;
@@ -498,6 +498,11 @@ fn triggers_of_two_groups_fire_at_a_time() {
         assert_eq!(changed, [Some(1), Some(2)]);
         assert_eq!(told(recorder.groups()), RecordingGroups { bits: OTHER_GROUPS | 1, base: 1, changes: 2 });
         assert_eq!(told(recorder.view().word(CONTROL)), 1, "the control byte is that of group 0");
+        assert_eq!(
+            told(recorder.view().word(STOPPED_AT)) as u8,
+            !(OTHER_GROUPS | 1),
+            "and so are the groups for machine code"
+        );
         let mut fired: Vec<_> = firings(&recorder).iter().map(|firing| (firing.trigger, firing.ticks)).collect();
         fired.sort_unstable();
         assert_eq!(fired, [(0, 10), (1, 20)]);

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
-use kymo_lane::{Arena, NoArena};
+use kymo_lane::{Arena, FilterCode, FilterCodeKind, NoArena};
 use rustix::fs::{MemfdFlags, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -23,10 +23,12 @@ use super::why::FallbackReason;
 
 /// Filters begin at pages; programs execute only complete ones.
 const PAGE: u32 = 4096;
+/// Alignment of code in its page: cache lines.
+const CODE_ALIGNMENT: usize = 64;
 /// Pages that a program can offer.
 const PAGES_MAX: u32 = 1 << 12;
 /// Fills bytes that no filter jumps to.
-pub(super) const TRAP: u8 = if cfg!(target_arch = "x86_64") { 0xcc } else { 0 };
+const TRAP: u8 = if cfg!(target_arch = "x86_64") { 0xcc } else { 0 };
 
 /// A program's arena, opened.
 #[derive(Debug)]
@@ -72,14 +74,39 @@ impl ProgramArena {
         self.next = self.next.max(offset.saturating_add(bytes).div_ceil(PAGE));
     }
 
+    /// Writes functions in one piece, and returns where each is, or why it is not there.
+    pub(super) fn write_pieces(&mut self, pieces: &[&[u8]]) -> Vec<Result<FilterCode, FallbackReason>> {
+        let mut bytes = Vec::new();
+        let mut said = Vec::new();
+        for piece in pieces {
+            let begin = bytes.len().next_multiple_of(CODE_ALIGNMENT);
+            if begin + piece.len() > self.room() {
+                said.push(Err(FallbackReason::ArenaFull));
+                continue;
+            }
+            bytes.resize(begin, TRAP);
+            bytes.extend_from_slice(piece);
+            let (offset, bytes) = (begin as u32, piece.len() as u32);
+            said.push(Ok(FilterCode { kind: FilterCodeKind::Native, offset, bytes }));
+        }
+        if bytes.is_empty() {
+            return said;
+        }
+        match self.write(bytes) {
+            Ok(at) => said.iter_mut().flatten().for_each(|code| code.offset += at),
+            Err(why) => said.iter_mut().filter(|said| said.is_ok()).for_each(|said| *said = Err(why.clone())),
+        }
+        said
+    }
+
     /// Free bytes.
-    pub(super) fn room(&self) -> usize {
+    fn room(&self) -> usize {
         self.pages.saturating_sub(self.next) as usize * PAGE as usize
     }
 
     /// Writes whole pages where no code was executed before, and returns their offset. They are
     /// never written again.
-    pub(super) fn write(&mut self, mut bytes: Vec<u8>) -> Result<u32, FallbackReason> {
+    fn write(&mut self, mut bytes: Vec<u8>) -> Result<u32, FallbackReason> {
         bytes.resize(bytes.len().next_multiple_of(PAGE as usize), TRAP);
         let at = self.next * PAGE;
         if bytes.len() > self.room() {

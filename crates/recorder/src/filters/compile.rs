@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use kymo_filter::bytecode;
 use kymo_ir::predicate::{ArgumentLayout, Predicate, Refusal};
-use kymo_jit::{NativeFilter, NativeTarget};
+use kymo_jit::{NativeFilter, NativeJudgement, NativeQuestion, NativeTarget};
 
 /// Filters that the compiler remembers. Beyond them, it compiles some again.
 const FILTERS_MAX: usize = 4096;
@@ -15,6 +15,19 @@ const FILTERS_MAX: usize = 4096;
 pub(super) struct FilterSource {
     pub(super) predicate: Predicate,
     pub(super) layout: ArgumentLayout,
+}
+
+impl Compiled {
+    /// Machine code, if there is any by now.
+    pub(super) fn code(&self) -> Option<&[u8]> {
+        self.native.get()?.as_deref().ok()
+    }
+}
+
+impl FilterSource {
+    pub(super) fn as_native(&self) -> NativeQuestion<'_> {
+        NativeQuestion { predicate: &self.predicate, layout: &self.layout }
+    }
 }
 
 /// Compiles filters for programs on this machine.
@@ -53,14 +66,21 @@ impl FilterCompiler {
 
     pub(super) fn native<'c>(&self, question: &FilterSource, filter: &'c Compiled) -> Result<&'c [u8], Refusal> {
         let compile = || {
-            let target = self.target.as_ref();
-            let target = target.ok_or(Refusal {
-                part: std::env::consts::ARCH.to_owned(),
-                why: "there is no machine code for this machine",
-            })?;
-            NativeFilter::new(target, &question.predicate, &question.layout).map(|filter| filter.code().into())
+            NativeFilter::new(self.target()?, &question.predicate, &question.layout).map(|filter| filter.code().into())
         };
         filter.native.get_or_init(compile).as_deref().map_err(Clone::clone)
+    }
+
+    /// Code for one program: it has addresses of that program.
+    pub(super) fn judgement(&self, judgement: &NativeJudgement<'_>) -> Result<Box<[u8]>, Refusal> {
+        judgement.compile(self.target()?)
+    }
+
+    fn target(&self) -> Result<&NativeTarget, Refusal> {
+        self.target.as_ref().ok_or_else(|| Refusal {
+            part: std::env::consts::ARCH.to_owned(),
+            why: "there is no machine code for this machine",
+        })
     }
 
     pub(super) fn bytecode<'c>(question: &FilterSource, filter: &'c Compiled) -> Result<&'c [u8], Refusal> {

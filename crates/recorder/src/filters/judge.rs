@@ -1,10 +1,16 @@
 //! Judgements of events in a program: filters of groups of sessions, and triggers.
+//!
+//! ```text
+//! entries ──┬── a function for each question ────────────> behind it: which of them fired, which groups keep it
+//!           └── one function for all of them, in the slot: that one is called only where a trigger may fire
+//! ```
 
 use std::collections::HashSet;
 
 use kymo_filter::Verdict;
-use kymo_lane::judgement::{self, ENTRIES_MAX, JudgementEntry, JudgementKind};
-use kymo_lane::{FilterCode, FilterCodeKind, MemoryView, RecorderSide};
+use kymo_jit::NativeJudgement;
+use kymo_lane::judgement::{self, ENTRIES_MAX, JudgementEntry, JudgementHead, JudgementKind};
+use kymo_lane::{FilterCode, FilterCodeKind, JudgeAddresses, MemoryView, OTHER_GROUPS, RecorderSide};
 use kymo_schema::definition::EventClass;
 
 use super::compile::{FilterCompiler, FilterSource};
@@ -21,16 +27,19 @@ pub struct JudgedEvent<'a> {
     pub entries: Vec<(JudgementKind, &'a ClassFilter)>,
 }
 
-/// A judgement before it is compiled: `None` is the question with the answer yes.
+/// A judgement before it is compiled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct JudgementSource {
     id: u16,
-    entries: Vec<(JudgementKind, Option<FilterSource>)>,
+    entries: JudgementQuestions,
 }
 
+/// Its questions: `None` is the one with the answer yes.
+pub(super) type JudgementQuestions = Vec<(JudgementKind, Option<FilterSource>)>;
+
 impl Placer {
-    /// Puts the judgement of an event into the program. If that cannot be, all events of its class are
-    /// recorded, and fire nothing there.
+    /// Puts judgements of events into the program. Where that cannot be, all events of a class are recorded, and fire
+    /// nothing there. Judgements that are placed together take less of the program's memory.
     ///
     /// # Errors
     ///
@@ -39,56 +48,77 @@ impl Placer {
         &mut self,
         lane: &RecorderSide<V>,
         compiler: &mut FilterCompiler,
-        event: &JudgedEvent<'_>,
-    ) -> Result<Placed, V::Fault> {
-        let mut source = JudgementSource { id: event.id, entries: Vec::new() };
-        for (kind, filter) in &event.entries {
-            match (filter.verdict(), question(filter, event.class)) {
-                (Verdict::NeverTrue, _) => {}
-                (Verdict::AlwaysTrue, _) => source.entries.push((*kind, None)),
-                (Verdict::Depends, Ok(asked)) => source.entries.push((*kind, Some(asked))),
-                (Verdict::Depends, Err(placed)) => return Ok(placed),
+        events: &[JudgedEvent<'_>],
+    ) -> Result<Vec<Placed>, V::Fault> {
+        let sources: Vec<Result<JudgementSource, Placed>> = events.iter().map(source).collect();
+        let mut once = HashSet::new();
+        let unknown = sources.iter().flatten().filter(|source| !self.judged.contains_key(source));
+        let unknown = unknown.filter(|source| source.entries.len() <= ENTRIES_MAX && once.insert(*source));
+        // Judgements beyond the free slots are not compiled.
+        let unknown: Vec<&JudgementSource> = unknown.take(self.slots.len()).collect();
+        let mut why = self.write_questions(lane, compiler, &unknown)?;
+        let addresses = lane.judge()?;
+        self.write_whole(compiler, &unknown, addresses, &mut why);
+        let mut refused = Vec::new();
+        for source in unknown {
+            match self.say_judgement(lane, source)? {
+                Ok(mut placed) => {
+                    placed.why.clone_from(&why);
+                    self.judged.insert(source.clone(), placed);
+                }
+                Err(more) => {
+                    let mut why = why.clone();
+                    why.extend(more);
+                    refused.push((source, recorded(why)));
+                }
             }
         }
-        if let Some(placed) = self.judged.get(&source) {
-            return Ok(placed.clone());
-        }
-        if source.entries.len() > ENTRIES_MAX || self.slots.is_empty() {
-            return Ok(recorded(vec![FallbackReason::SlotsFull]));
-        }
-        let mut why = self.write_questions(lane, compiler, &source)?;
+        let full = recorded(vec![FallbackReason::SlotsFull]);
+        let placed = sources.iter().map(|source| match source {
+            Ok(source) => {
+                let refused = || refused.iter().find(|(of, _)| *of == source).map(|(_, placed)| placed);
+                self.judged.get(source).or_else(refused).unwrap_or(&full).clone()
+            }
+            Err(placed) => placed.clone(),
+        });
+        Ok(placed.collect())
+    }
+
+    /// Gives a judgement a slot. `Err`: why it is not in the program.
+    fn say_judgement<V: MemoryView>(
+        &mut self,
+        lane: &RecorderSide<V>,
+        source: &JudgementSource,
+    ) -> Result<Result<Placed, Option<FallbackReason>>, V::Fault> {
         let code = |question: &FilterSource| self.codes.get(question).copied();
         let entries = source.entries.iter().map(|(kind, question)| match question {
             None => Some(JudgementEntry { kind: *kind, question: None }),
             Some(question) => Some(JudgementEntry { kind: *kind, question: Some(code(question)?) }),
         });
-        let Some(entries) = entries.collect::<Option<Vec<_>>>() else { return Ok(recorded(why)) };
+        let Some(entries) = entries.collect::<Option<Vec<_>>>() else { return Ok(Err(None)) };
         let mut bytes = vec![0; judgement::bytes(entries.len())];
-        judgement::write(event.id, &entries, &mut bytes).expect("there are as many bytes as it needs");
+        let code = self.whole.get(&source.entries).map(|code| (code.offset, code.bytes));
+        let head = JudgementHead { id: source.id, code };
+        judgement::write(head, &entries, &mut bytes).expect("there are as many bytes as it needs");
         let Some(said) = self.write_behind_slots(lane, FilterCodeKind::Judgement, &bytes)? else {
-            why.push(FallbackReason::BytecodeFull);
-            return Ok(recorded(why));
+            return Ok(Err(Some(FallbackReason::BytecodeFull)));
         };
-        let Some(control) = self.take_slot(lane, said)? else {
-            return Ok(recorded(vec![FallbackReason::SlotsFull]));
-        };
+        let Some(control) = self.take_slot(lane, said)? else { return Ok(Err(Some(FallbackReason::SlotsFull))) };
         let is_native = |entry: &JudgementEntry| entry.question.is_none_or(|code| code.kind == FilterCodeKind::Native);
         let place = if entries.iter().all(is_native) { FilterPlace::Native } else { FilterPlace::Interpreter };
-        let placed = Placed { control, place, why };
-        self.judged.insert(source, placed.clone());
-        Ok(placed)
+        Ok(Ok(Placed { control, place, why: Vec::new() }))
     }
 
-    /// Writes the questions of a judgement that the program does not have yet; returns why some of them
+    /// Writes the questions of judgements that the program does not have yet; returns why some of them
     /// are not where they would be best.
     fn write_questions<V: MemoryView>(
         &mut self,
         lane: &RecorderSide<V>,
         compiler: &mut FilterCompiler,
-        source: &JudgementSource,
+        sources: &[&JudgementSource],
     ) -> Result<Vec<FallbackReason>, V::Fault> {
         let mut once = HashSet::new();
-        let unknown = source.entries.iter().filter_map(|(_, question)| question.as_ref());
+        let unknown = sources.iter().flat_map(|source| &source.entries).filter_map(|(_, question)| question.as_ref());
         let unknown = unknown.filter(|question| !self.codes.contains_key(question) && once.insert(*question));
         let mut new: Vec<New> = unknown.map(|question| New::of(question, compiler)).collect();
         self.write_native(compiler, &mut new);
@@ -101,4 +131,59 @@ impl Placer {
         }
         Ok(why)
     }
+
+    /// Writes the functions for all questions of a judgement. Judgements without one work, and take longer.
+    fn write_whole(
+        &mut self,
+        compiler: &FilterCompiler,
+        sources: &[&JudgementSource],
+        addresses: JudgeAddresses,
+        why: &mut Vec<FallbackReason>,
+    ) {
+        let Ok(arena) = &mut self.code else { return };
+        let mut once = HashSet::new();
+        let new = sources.iter().map(|source| &source.entries);
+        let new = new.filter(|entries| !self.whole.contains_key(*entries) && once.insert(*entries));
+        let wholes = new.filter_map(|entries| whole(entries, addresses).map(|whole| (entries, whole)));
+        let codes = wholes.filter_map(|(entries, whole)| Some((entries, compiler.judgement(&whole).ok()?)));
+        let codes: Vec<(&JudgementQuestions, Box<[u8]>)> = codes.collect();
+        let pieces: Vec<&[u8]> = codes.iter().map(|(_, code)| &**code).collect();
+        for ((entries, _), said) in codes.iter().zip(arena.write_pieces(&pieces)) {
+            match said {
+                Ok(code) => _ = self.whole.insert((*entries).clone(), code),
+                Err(reason) if !why.contains(&reason) => why.push(reason),
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+/// The judgement of an event; `Err`: one of its questions cannot be asked in programs.
+fn source(event: &JudgedEvent<'_>) -> Result<JudgementSource, Placed> {
+    let mut entries = Vec::new();
+    for (kind, filter) in &event.entries {
+        match (filter.verdict(), question(filter, event.class)) {
+            (Verdict::NeverTrue, _) => {}
+            (Verdict::AlwaysTrue, _) => entries.push((*kind, None)),
+            (Verdict::Depends, Ok(asked)) => entries.push((*kind, Some(asked))),
+            (Verdict::Depends, Err(placed)) => return Err(placed),
+        }
+    }
+    Ok(JudgementSource { id: event.id, entries })
+}
+
+/// One function for all questions; `None`: a trigger has none, so that it is called at each event.
+fn whole(entries: &JudgementQuestions, addresses: JudgeAddresses) -> Option<NativeJudgement<'_>> {
+    let JudgeAddresses { function: otherwise, stopped } = addresses;
+    let mut whole = NativeJudgement { rare: Vec::new(), groups: Vec::new(), otherwise, stopped };
+    for (kind, question) in entries {
+        let question = question.as_ref().map(FilterSource::as_native);
+        match kind {
+            JudgementKind::Trigger(_) => whole.rare.push(question?),
+            JudgementKind::Groups(bits) => {
+                whole.groups.push(((bits & OTHER_GROUPS == 0).then_some(*bits), question));
+            }
+        }
+    }
+    (otherwise != 0 && stopped != 0).then_some(whole)
 }

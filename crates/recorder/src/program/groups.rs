@@ -113,6 +113,7 @@ impl GroupControl {
         let mut control = vec![0; self.images[0].len()];
         for _ in 0..DRAWS_MAX {
             let groups = memory.groups()?;
+            memory.draw_groups(groups.bits)?;
             memory.view().copy(memory.layout().control(0), &mut control)?;
             for (id, known) in control.iter().enumerate() {
                 let images = self.images.iter().enumerate();

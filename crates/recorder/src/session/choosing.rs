@@ -16,16 +16,18 @@ use crate::trace::{Choose, ClassDecision};
 /// Programs that the environment of a new trace names.
 const BINARIES_MAX: usize = 32;
 
+/// By program and class. It is asked at each event.
+type ClassTable<T> = hashbrown::HashMap<(u64, usize), T>;
+
 /// The selection, and the filters that it asks for.
 #[derive(Debug, Default)]
 pub(crate) struct Choosing {
     pub(crate) selection: SessionSelection,
     pub(crate) known: HashMap<u64, ProgramId>,
     /// By program and class.
-    pub(crate) filters: HashMap<(u64, usize), RecorderFilter>,
-    /// Events that triggers watch, and whether those of a class are recorded without having fired one.
+    pub(crate) filters: ClassTable<RecorderFilter>,
+    /// Events that triggers watch.
     pub(crate) watched: Vec<SelectionRule>,
-    pub(crate) watched_classes: HashMap<(u64, usize), bool>,
     pub(crate) filtered: u64,
     pub(crate) problems: Vec<String>,
     /// The run that is being filtered.
@@ -67,13 +69,10 @@ impl Choose for Choosing {
         let is_watched = self.watched.iter().any(|rule| rule.takes(&candidate, &name, class.level));
         let expressions = match self.selection.chosen(&candidate, &name, class.level) {
             RecordDecision::When(expressions) => expressions,
-            decision if is_watched => {
-                let place = (program.key, std::ptr::from_ref(class) as usize);
-                self.watched_classes.insert(place, decision == RecordDecision::Yes);
-                return ClassDecision::Ask;
-            }
-            RecordDecision::No => return ClassDecision::Drop,
             RecordDecision::Yes => return ClassDecision::Keep,
+            // Without a filter none passes: those are recorded that have fired a trigger.
+            RecordDecision::No if is_watched => return ClassDecision::Ask,
+            RecordDecision::No => return ClassDecision::Drop,
         };
         let facts = ProgramConstants { pid: Some(program.pid), contexts: &self.run.own };
         match ClassFilter::of_texts(expressions.iter().map(String::as_str), class, facts) {
@@ -93,9 +92,6 @@ impl Choose for Choosing {
 
     fn passes(&mut self, program: &ProgramIdentity, class: &EventClass, contexts: &[u8], fields: &[u8]) -> bool {
         let place = (program.key, std::ptr::from_ref(class) as usize);
-        if let Some(are_recorded) = self.watched_classes.get(&place) {
-            return *are_recorded;
-        }
         let Some(filter) = self.filters.get(&place) else { return false };
         let RunFacts { contexts: mask, thread, .. } = &self.run;
         let keeps = filter.keeps(&RecordedEvent { thread, contexts: *mask, carried: contexts, fields });

@@ -31,7 +31,7 @@ pub trait Choose {
     fn passes(&mut self, program: &ProgramIdentity, class: &EventClass, contexts: &[u8], fields: &[u8]) -> bool;
 
     /// Whether the trace has an event because of its verdict: it has started or stopped recording. Its
-    /// class is [`ClassDecision::Ask`].
+    /// class is not [`ClassDecision::Drop`].
     fn forces(&mut self, _: &ProgramIdentity, _: &EventVerdict) -> bool {
         false
     }

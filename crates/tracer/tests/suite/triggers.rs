@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kymo_lane::judgement::{self, JudgementEntry, JudgementKind};
+use kymo_lane::judgement::{self, JudgementEntry, JudgementHead, JudgementKind};
 use kymo_lane::{
     FilterCode, FilterCodeKind, Firing, OTHER_GROUPS, RecordingGroups, TriggerAction, TriggerState, VERDICT_ID,
     VERDICT_UNJUDGED,
@@ -57,7 +57,7 @@ impl Triggers {
             [(JudgementKind::Trigger(0), 10), (JudgementKind::Trigger(1), 20), (JudgementKind::Groups(1), 15)]
                 .map(|(kind, value)| JudgementEntry { kind, question: Some(put(&bytecode(value))) });
         let mut bytes = [0; judgement::bytes(3)];
-        judgement::write(ids[0], &entries, &mut bytes).expect("there is room");
+        judgement::write(JudgementHead { id: ids[0], code: None }, &entries, &mut bytes).expect("there is room");
         let code = put(&bytes);
         recorder.say_code(SLOT, FilterCode { kind: FilterCodeKind::Judgement, ..code }).expect("it can be written");
         let mut images = [[0; 64]; 2];

@@ -36,6 +36,9 @@ pub(super) struct TriggerFilter {
 /// An event's trigger as it was armed: its session, its name and its epoch.
 pub(super) type JudgedTrigger = (u16, TriggerName, u64);
 
+/// Entries of an event's judgement.
+type EntryFilters = Vec<(JudgementKind, ClassFilter)>;
+
 impl Served {
     /// The same with sessions that triggers control: images of the control bytes, of which the program itself
     /// chooses.
@@ -50,7 +53,7 @@ impl Served {
         let key = self.key();
         let groups: Vec<u8> = grouped.iter().filter_map(|session| session.triggers.group(key)).collect();
         let mut images: Vec<[u8; GROUPS_MAX as usize + 1]> = Vec::new();
-        let mut judged: HashMap<u16, bool> = HashMap::new();
+        let mut entries: Vec<(usize, &Vec<TriggerFilter>, EntryFilters)> = Vec::new();
         let of_groups_placed = of_groups.iter().map(|filters| self.place(filters, compiler));
         let of_groups_placed = of_groups_placed.collect::<io::Result<Vec<_>>>()?;
         for (at, (id, control)) in others.iter().enumerate() {
@@ -78,18 +81,23 @@ impl Served {
             // The recorder watches the other triggers.
             let watched = fired.iter().filter(|trigger| trigger.number.is_none());
             let watched = watched.map(|trigger| (JudgementKind::Groups(OTHER_GROUPS), trigger.filter.clone()));
-            let all: Vec<_> = fires.chain(of_others).chain(watched).chain(its).collect();
-            let entries = all.iter().map(|(kind, filter)| (*kind, filter)).collect();
-            let placed = self.judge(&JudgedEvent { id: *id, class: &filters[at].1, entries }, compiler)?;
-            let controls = images.last_mut().expect("it was just put there");
-            *controls = [0; GROUPS_MAX as usize + 1];
+            entries.push((at, fired, fires.chain(of_others).chain(watched).chain(its).collect()));
+        }
+        let judged = entries.iter().map(|(at, _, entries)| {
+            let entries = entries.iter().map(|(kind, filter)| (*kind, filter)).collect();
+            JudgedEvent { id: others[*at].0, class: &filters[*at].1, entries }
+        });
+        let placed = self.judge(&judged.collect::<Vec<_>>(), compiler)?;
+        let mut judged: HashMap<u16, bool> = HashMap::new();
+        for ((at, fired, _), placed) in entries.iter().zip(placed) {
+            images[*at] = [0; GROUPS_MAX as usize + 1];
             // Where the program cannot judge, it records all events, and the recorder watches.
-            controls[0] = placed.control;
+            images[*at][0] = placed.control;
             if placed.control == 1 {
                 self.watch_all(fired, &placed);
             }
-            judged.insert(*id, placed.control > 1);
-            self.placed.insert(*id, placed);
+            judged.insert(others[*at].0, placed.control > 1);
+            self.placed.insert(others[*at].0, placed);
         }
         for ((id, _), controls) in others.iter().zip(images) {
             self.groups.set(*id, controls);
@@ -141,13 +149,13 @@ impl Served {
         }
     }
 
-    /// Puts the judgement of an event into the program.
-    fn judge(&mut self, event: &JudgedEvent<'_>, compiler: &mut FilterCompiler) -> io::Result<Placed> {
+    /// Puts judgements of events into the program.
+    fn judge(&mut self, events: &[JudgedEvent<'_>], compiler: &mut FilterCompiler) -> io::Result<Vec<Placed>> {
         let mut placer = match self.placer.take() {
             Some(placer) => placer,
             None => Placer::new(&self.program, self.found.user)?,
         };
-        let placed = placer.judge(self.program.lane(), compiler, event);
+        let placed = placer.judge(self.program.lane(), compiler, events);
         // Before the error below returns: the placer knows which slots are in use.
         self.placer = Some(placer);
         placed

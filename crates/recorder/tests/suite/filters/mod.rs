@@ -13,9 +13,12 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kymo_lane::{Arena, FilterCode, FilterCodeKind, FilterEngine, OverflowMode, RecordingSettings};
+use kymo_lane::judgement::JudgementKind;
+use kymo_lane::{
+    Arena, FilterCode, FilterCodeKind, FilterEngine, OTHER_GROUPS, OverflowMode, RecordingGroups, RecordingSettings,
+};
 use kymo_recorder::filters::{
-    ClassFilter, FallbackReason, FilterCompiler, FilterPlace, Placed, Placer, ProgramConstants,
+    ClassFilter, FallbackReason, FilterCompiler, FilterPlace, JudgedEvent, Placed, Placer, ProgramConstants,
 };
 use kymo_recorder::program::{DrainTiming, Program, ProgramFacts};
 use kymo_recorder::{EventRun, LaneEnd, RunSink};
@@ -296,6 +299,58 @@ fn machine_code_comes_to_programs_that_have_closed_the_descriptor() {
     }
 }
 
+/// Groups that do not record, by the byte that machine code reads, and the values that are kept then.
+const GROUPS: [(u8, Keeps); 3] = [
+    (0, |value| value % 3 == 0 || value % 5 == 0),
+    (1, |value| value % 3 == 0),
+    (2, |value| value % 3 == 0 || value % 5 == 0),
+];
+
+/// Other sessions keep some events, and those of a group others; a trigger is asked at each event, and not armed.
+#[test]
+fn judgements_are_machine_code() {
+    let started = Started::new("load", &[], None);
+    let mut program = started.open();
+    let pool = program.lane().layout().sub_buffers;
+    program
+        .say(&RecordingSettings { mode: OverflowMode::DiscardNewest, lane: pool, pool, contexts: 0 })
+        .expect("it is there");
+    let ((sample, class), (mark, _)) = (find(&program, "sample"), find(&program, "mark"));
+    let ask = |text| ClassFilter::of_texts([text], &class, ProgramConstants::default()).expect("it can be asked");
+    let filters = ["value % 7 == 0", "value % 3 == 0", "value % 5 == 0"].map(ask);
+    let kinds = [JudgementKind::Trigger(0), JudgementKind::Groups(OTHER_GROUPS), JudgementKind::Groups(1)];
+    let event = JudgedEvent { id: sample, class: &class, entries: kinds.into_iter().zip(&filters).collect() };
+    let (mut compiler, mut placer) =
+        (FilterCompiler::default(), Placer::new(&program, started.user).expect("it is there"));
+    let placed = placer.judge(program.lane(), &mut compiler, &[event.clone(), event]).expect("it is there");
+    assert_eq!(placed[0], placed[1], "it is the same");
+    assert_eq!((placed[0].place, &*placed[0].why), (FilterPlace::Native, &[][..]));
+    let mut lanes = Lanes { mark, found: BTreeMap::new(), lost: 0 };
+    program.switch(mark, 1).expect("it is there");
+    let mut before: Keeps = |_| false;
+    for (base, (stopped, keeps)) in (1..).zip(GROUPS) {
+        let groups = RecordingGroups { bits: !stopped, base, changes: 0 };
+        program.lane().set_base(groups).expect("it is there");
+        program.lane().draw_groups(!stopped).expect("it is there");
+        program.switch(sample, placed[0].control).expect("it is there");
+        program.drain(DrainTiming::Now, &mut lanes).expect("it is there");
+        lanes.found.values().for_each(|found| check_all(found, before, keeps));
+        lanes.found.clear();
+        let began = Instant::now();
+        while lanes.found.values().filter(|found| marks(found).count() >= 8).count() < 2 {
+            assert!(began.elapsed() < Duration::from_secs(60), "the program goes on");
+            program.drain(DrainTiming::Now, &mut lanes).expect("it is there");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        lanes.found.values().for_each(|found| check_all(found, before, keeps));
+        lanes.found.values().for_each(|found| check_between_marks(found, keeps, "judgement"));
+        lanes.found.clear();
+        before = keeps;
+    }
+    assert_eq!(runs(&program, &placed[0]), FilterEngine::Native);
+    started.end();
+}
+
 #[test]
 fn bytecode_is_switched_under_load() {
     switch_under_load(&[("KYMO_NATIVE", "off")], FilterPlace::Interpreter);
@@ -398,7 +453,7 @@ fn nothing_is_written_but_to_the_memory_of_the_program() {
     let inode = file.as_file().metadata().expect("it is there").ino();
     let descriptor = std::os::fd::AsRawFd::as_raw_fd(file.as_file()) as u32;
     assert_eq!(refused(Arena { descriptor, inode, ..nowhere }, Some(own)), Some(FallbackReason::Descriptor));
-    // Memory of somebody else, which it was given to read.
+    // Memory of another user, which the program may read.
     let memory = rustix::fs::memfd_create("theirs", rustix::fs::MemfdFlags::CLOEXEC).expect("there is room");
     rustix::fs::ftruncate(&memory, arena.bytes.into()).expect("it is ours");
     let inode = rustix::fs::fstat(&memory).expect("it is there").st_ino;
