@@ -26,9 +26,9 @@ nothing is lost but where a job says so; both write to the same disk. Programs' 
     memory          resident memory of a program with one event, beyond that of one without a tracer; of each of 64 quiet threads; and of a
                     program at most, whose one thread has had 8 million events that nobody drained
     trigger         what an event of a u32 costs more than without a trigger: with one armed at another event; with one at this event that
-                    compares its field with a value, asks a predicate of it, and neither is true; and the same of an event that is off.
-                    The second and third are against an event without a trigger in the same run: the recorder works while both happen
-    trigger run     the second and third, against a run without triggers: what the recorder does with the events is in it, where the
+                    compares its field with a value, asks a predicate of it, and neither is true, or that counts its events over all
+                    threads; and the same of an event that is off. Those at this event are against an event without a trigger in the same run: the recorder works while both happen
+    trigger run     those at this event, against a run without triggers: what the recorder does with the events is in it, where the
                     program and the recorder share a core
     context         an event of a u32 with each of the things that events can carry
 """
@@ -225,9 +225,10 @@ TRIGGERS = {
     "elsewhere": "stop on kymo_record:three when a == 1000000",
     "exact": "stop on kymo_record:one when value == 1000000",
     "predicate": "stop on kymo_record:one when value > 1000000 && value < 2000000",
+    "count": "stop on kymo_record:one after 4000000000",
     "off": "stop on kymo_record:three when a == 1000000",
 }
-AT_ITS_EVENT = ("exact", "predicate")
+AT_ITS_EVENT = ("exact", "predicate", "count")
 
 
 def triggers(tracers, folder):
@@ -434,7 +435,7 @@ REQUIRED = [
     ("start", 1000, 300, "us"), ("first program", 1000, 300, "us"), ("first thread", 200, 50, "us"),
     # One sub-buffer is 32 KiB; its page and its lane's entry come to it.
     ("memory thread", 40, 40, "KiB"), ("memory program", None, None, "KiB"), ("memory pool", 16, 16, "MiB"),
-    ("trigger elsewhere", 0.3, 0, "ns more"), ("trigger off", 0.1, 0, "ns more"), ("trigger exact", 1, 0.5, "ns more"), ("trigger predicate", 3, 2, "ns more"),
+    ("trigger elsewhere", 0.3, 0, "ns more"), ("trigger off", 0.1, 0, "ns more"), ("trigger exact", 1, 0.5, "ns more"), ("trigger predicate", 3, 2, "ns more"), ("trigger count", 25, 20, "ns more"),
     *((f"context {name}", None, None, "ns") for name, _, _ in CONTEXTS),
 ]
 

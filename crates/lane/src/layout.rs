@@ -184,8 +184,12 @@ pub(crate) mod trigger {
     pub(crate) const INTERVAL: u64 = 24;
     /// Firings that came too early.
     pub(crate) const SUPPRESSED: u64 = 32;
-    /// Written by the recorder: `groups << 8 | action`.
+    /// Written by the recorder: `count << 32 | groups << 8 | action`.
     pub(crate) const ACTION: u64 = 40;
+    /// Written by the recorder: matches that the program has not counted, because it did not judge them yet.
+    pub(crate) const BEFORE: u64 = 48;
+    /// Matches of a trigger that fires after several of them.
+    pub(crate) const COUNTED: u64 = 56;
 }
 
 /// Words of a filter's slot.

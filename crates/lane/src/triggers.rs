@@ -57,8 +57,15 @@ pub enum TriggerAction {
 }
 
 impl TriggerAction {
+    #[inline]
     fn of(byte: u8) -> Option<Self> {
         [Self::Start, Self::Stop, Self::Snapshot].into_iter().find(|action| *action as u8 == byte)
+    }
+
+    /// The groups that it would change, of which these record.
+    #[inline]
+    fn changed(self, groups: u8, recording: u8) -> u8 {
+        if self == Self::Start { groups & !recording } else { groups & recording }
     }
 }
 
@@ -73,6 +80,8 @@ pub struct TriggerState {
     pub repeats: bool,
     /// Least number of ticks between two firings.
     pub interval: u64,
+    /// Number of matches that it takes to fire: 1 for the first one.
+    pub count: u32,
     /// Its effect.
     pub action: TriggerAction,
     /// The groups that it does that to.
@@ -193,17 +202,61 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         self.memory.fence(SeqCst);
     }
 
-    /// Whether any of these triggers, one bit each, could fire now.
+    /// An event has matched these triggers, one bit each: those that may fire now, and those that cannot, because
+    /// they take several matches and would have no effect on the groups that record. The others of these have counted
+    /// this match.
+    #[inline]
     #[must_use]
-    pub fn may_fire(&self, triggers: u32) -> bool {
-        (0..TRIGGERS_MAX as u8).filter(|number| triggers >> number & 1 != 0).any(|number| {
-            let armed = self.memory.load(self.state(number) + trigger::ARMED, Acquire);
-            let has_fired = self.memory.load(self.state(number) + trigger::FIRED, Relaxed) == armed >> 8;
-            armed & IS_ARMED != 0 && (armed & REPEATS != 0 || !has_fired)
-        })
+    pub fn reached(&self, triggers: u32, recording: RecordingGroups) -> (u32, u32) {
+        let (mut matched, mut reached, mut idle) = (triggers, 0, 0);
+        while matched != 0 {
+            let bit = matched & matched.wrapping_neg();
+            matched ^= bit;
+            match self.is_reached(bit.trailing_zeros() as u8, recording.bits) {
+                Some(true) => reached |= bit,
+                Some(false) => {}
+                None => idle |= bit,
+            }
+        }
+        (reached, idle)
     }
 
-    /// An event has matched a trigger: fires it, unless it is not armed or has no effect now. Returns
+    /// `None`: it does not count, because it would have no effect.
+    #[inline]
+    fn is_reached(&self, number: u8, recording: u8) -> Option<bool> {
+        let at = self.state(number);
+        let armed = self.memory.load(at + trigger::ARMED, Acquire);
+        let has_fired = self.memory.load(at + trigger::FIRED, Relaxed) == armed >> 8;
+        if armed & IS_ARMED == 0 || armed & REPEATS == 0 && has_fired {
+            return Some(false);
+        }
+        let said = self.memory.load(at + trigger::ACTION, Relaxed);
+        let count = said >> 32;
+        if count <= 1 {
+            return Some(true);
+        }
+        TriggerAction::of(said as u8).filter(|action| action.changed((said >> 8) as u8, recording) != 0)?;
+        Some(self.memory.add(at + trigger::COUNTED, 1) + 1 + self.before(at, has_fired) >= count)
+    }
+
+    /// Matches that the recorder has counted; those count for the first firing.
+    fn before(&self, at: u64, has_fired: bool) -> u64 {
+        if has_fired { 0 } else { self.memory.load(at + trigger::BEFORE, Relaxed) }
+    }
+
+    /// A trigger that repeats and takes several matches has fired: it begins again.
+    fn count_again(&self, at: u64, armed: u64) {
+        let count = self.memory.load(at + trigger::ACTION, Relaxed) >> 32;
+        if armed & REPEATS == 0 || count <= 1 {
+            return;
+        }
+        let has_fired = self.memory.load(at + trigger::FIRED, Relaxed) == armed >> 8;
+        let counted = count.saturating_sub(self.before(at, has_fired));
+        self.memory.store(at + trigger::FIRED, armed >> 8, Relaxed);
+        self.memory.add(at + trigger::COUNTED, counted.wrapping_neg());
+    }
+
+    /// A trigger is [reached](Self::reached): fires it, unless it is not armed or has no effect now. Returns
     /// the groups that it has changed. The caller blocks signals. `clock` tells the ticks.
     pub fn fire(&self, number: u8, event: u16, tid: u32, clock: impl Fn() -> u64) -> Option<u8> {
         if u32::from(number) >= TRIGGERS_MAX {
@@ -229,6 +282,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
             change
         });
         if let Some((changed, changes)) = fired {
+            self.count_again(at, armed);
             // The recorder waits for the end of this firing. If this thread were preempted behind the
             // firing, its event would be late.
             self.wake();
@@ -249,8 +303,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
 
     /// The groups that an action would change now.
     fn effect(&self, action: TriggerAction, groups: u8) -> u8 {
-        let bits = self.groups().bits;
-        if action == TriggerAction::Start { groups & !bits } else { groups & bits }
+        action.changed(groups, self.groups().bits)
     }
 
     /// Whether enough time has passed since the last firing, and a trigger that fires once has not.
@@ -435,9 +488,7 @@ impl<V: MemoryView> RecorderSide<V> {
     ///
     /// The memory is gone.
     pub fn set_trigger(&self, number: u8, state: &TriggerState) -> Result<(), V::Fault> {
-        let at = self.layout.triggers()
-            + triggers::STATES
-            + u64::from(number).min(u64::from(TRIGGERS_MAX) - 1) * triggers::STATE_BYTES;
+        let at = self.trigger(number);
         // It cannot fire while it is half set.
         self.view.set_byte(at + trigger::ARMED, 0)?;
         self.view.settle();
@@ -446,9 +497,12 @@ impl<V: MemoryView> RecorderSide<V> {
             self.view.set_word(at + trigger::FIRED, 0)?;
             self.view.set_word(at + trigger::LAST, 0)?;
             self.view.set_word(at + trigger::SUPPRESSED, 0)?;
+            self.view.set_word(at + trigger::BEFORE, 0)?;
+            self.view.set_word(at + trigger::COUNTED, 0)?;
         }
         self.view.set_word(at + trigger::INTERVAL, state.interval)?;
-        self.view.set_word(at + trigger::ACTION, u64::from(state.groups) << 8 | state.action as u64)?;
+        let said = u64::from(state.count) << 32 | u64::from(state.groups) << 8 | state.action as u64;
+        self.view.set_word(at + trigger::ACTION, said)?;
         self.view.set_word(at + trigger::ARMED, state.epoch << 8)?;
         let flags = (if state.is_armed { IS_ARMED } else { 0 }) | (if state.repeats { REPEATS } else { 0 });
         self.view.set_byte(at + trigger::ARMED, flags as u8)
@@ -460,8 +514,30 @@ impl<V: MemoryView> RecorderSide<V> {
     ///
     /// The memory is gone.
     pub fn suppressed(&self, number: u8) -> Result<u64, V::Fault> {
-        let state = u64::from(number).min(u64::from(TRIGGERS_MAX) - 1) * triggers::STATE_BYTES;
-        self.view.word(self.layout.triggers() + triggers::STATES + state + trigger::SUPPRESSED)
+        self.view.word(self.trigger(number) + trigger::SUPPRESSED)
+    }
+
+    /// Matches that a trigger has counted in this program.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn counted(&self, number: u8) -> Result<u64, V::Fault> {
+        self.view.word(self.trigger(number) + trigger::COUNTED)
+    }
+
+    /// Says how many matches of a trigger the program has not counted since it is armed.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn set_before(&self, number: u8, matches: u64) -> Result<(), V::Fault> {
+        self.view.set_word(self.trigger(number) + trigger::BEFORE, matches)
+    }
+
+    fn trigger(&self, number: u8) -> u64 {
+        let number = u64::from(number).min(u64::from(TRIGGERS_MAX) - 1);
+        self.layout.triggers() + triggers::STATES + number * triggers::STATE_BYTES
     }
 
     /// Number of events that had a judgement and were recorded without it.

@@ -24,7 +24,7 @@ use crate::select::{SelectionStep, SessionSelection};
 use crate::trigger::{TriggerOptions, TriggerStatus};
 
 /// Version of this protocol.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// Bytes of a request.
 pub(crate) const QUESTION_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of a reply.

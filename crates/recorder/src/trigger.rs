@@ -1,5 +1,7 @@
 //! Triggers as people ask for them, and their states.
 
+use kymo_filter::{Dimension, quantity};
+use kymo_schema::glob::event_pattern;
 use serde::{Deserialize, Serialize};
 
 use crate::select::SelectionRule;
@@ -52,9 +54,88 @@ pub struct TriggerOptions {
     /// A start: the session records for this time, in nanoseconds, and then no more.
     #[serde(default)]
     pub for_ns: Option<u64>,
+    /// It fires at this match of a program, 1 being the first; `None`: at the first.
+    #[serde(default)]
+    pub after: Option<u32>,
+}
+
+impl TriggerEffect {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Stop => "stop",
+            Self::Snapshot => "snapshot",
+        }
+    }
 }
 
 impl TriggerOptions {
+    /// A trigger in words: `[NAME:] EFFECT on GLOB[,GLOB...] [after COUNT] [for TIME] [repeat [every TIME]] [in
+    /// program] [when EXPR]`. Without a name it has that of its effect.
+    ///
+    /// # Errors
+    ///
+    /// Which word is wrong, for people.
+    ///
+    /// ```
+    /// use kymo_recorder::trigger::{TriggerEffect, TriggerOptions};
+    /// let trigger = TriggerOptions::parse("end: stop on net:lost after 3 when port == 80").unwrap();
+    /// assert_eq!((trigger.name.as_str(), trigger.effect, trigger.after), ("end", TriggerEffect::Stop, Some(3)));
+    /// ```
+    pub fn parse(text: &str) -> Result<Self, String> {
+        // The expression may have any words.
+        let (head, filter) = match text.split_once(" when ") {
+            Some((head, filter)) => (head, Some(filter.trim().to_owned())),
+            None => (text, None),
+        };
+        let mut words = head.split_whitespace().peekable();
+        let name = words.next_if(|word| word.ends_with(':')).map(|word| word.trim_end_matches(':').to_owned());
+        let effect = match words.next() {
+            Some("start") => TriggerEffect::Start,
+            Some("stop") => TriggerEffect::Stop,
+            Some("snapshot") => TriggerEffect::Snapshot,
+            other => return Err(expected("`start`, `stop` or `snapshot`", other)),
+        };
+        match words.next() {
+            Some("on") => {}
+            other => return Err(expected("`on`", other)),
+        }
+        let Some(events) = words.next() else { return Err(expected("an event `PROVIDER:NAME`", None)) };
+        let events = events.split(',').map(event_pattern).collect::<Result<Vec<_>, _>>()?;
+        let mut trigger = Self {
+            name: name.unwrap_or_else(|| effect.word().to_owned()),
+            rule: SelectionRule { events, filter, ..SelectionRule::default() },
+            effect,
+            scope: TriggerScope::Session,
+            repeats: false,
+            interval_ns: None,
+            for_ns: None,
+            after: None,
+        };
+        while let Some(word) = words.next() {
+            let mut time = || {
+                let time = words.next().ok_or_else(|| expected("a time, such as `5s`", None))?;
+                duration(time).map(Some)
+            };
+            match word {
+                "after" => trigger.after = Some(number(words.next())?),
+                "for" => trigger.for_ns = time()?,
+                "every" => trigger.interval_ns = time()?,
+                "repeat" => trigger.repeats = true,
+                "in" if words.next() == Some("program") => trigger.scope = TriggerScope::Program,
+                other => {
+                    return Err(expected(
+                        "`after N`, `for TIME`, `repeat`, `every TIME`, `in program` or `when EXPR`",
+                        Some(other),
+                    ));
+                }
+            }
+        }
+        Ok(trigger)
+    }
+
     /// Why it cannot be; `None`: it can.
     #[must_use]
     pub fn fault(&self) -> Option<&'static str> {
@@ -83,6 +164,9 @@ pub struct TriggerStatus {
     pub firings: u64,
     /// Firings that came too early after another one, as far as they are known.
     pub suppressed: u64,
+    /// Matches of a trigger with `after`: the most that a program has had since it is armed or has fired.
+    #[serde(default)]
+    pub counted: u64,
     /// Its last firing.
     pub last: Option<TriggerFiring>,
     /// Programs in which it is armed at the event, and those for which the recorder watches the events.
@@ -108,4 +192,20 @@ pub struct TriggerFiring {
     pub tid: u32,
     /// The recorder has seen the event in the trace, later than it happened.
     pub is_late: bool,
+}
+
+/// Nanoseconds, at least one; a bare number counts seconds.
+fn duration(text: &str) -> Result<u64, String> {
+    let nanos = quantity(text, Dimension::Time, Some(1_000_000_000)).filter(|nanos| *nanos > 0);
+    nanos.ok_or_else(|| "a duration is a number and one of ns, us, ms, s, min, h, d: `1.5ms`".to_owned())
+}
+
+fn number(text: Option<&str>) -> Result<u32, String> {
+    let number = text.and_then(|text| text.parse().ok()).filter(|number| *number > 0);
+    number.ok_or_else(|| format!("a number of events is at least 1, and at most {}", u32::MAX))
+}
+
+fn expected(expected: &str, found: Option<&str>) -> String {
+    let found = found.map_or("the end".to_owned(), |found| format!("`{found}`"));
+    format!("expected {expected}, found {found}")
 }

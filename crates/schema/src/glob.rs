@@ -33,6 +33,27 @@ pub fn matches(glob: &str, text: &str) -> bool {
     glob[at..].bytes().all(|rest| rest == b'*')
 }
 
+/// A pattern of event names, which has a provider or a wildcard.
+///
+/// # Errors
+///
+/// Why it is none, for people.
+///
+/// ```
+/// assert!(kymo_schema::glob::event_pattern("net:*").is_ok() && kymo_schema::glob::event_pattern("net").is_err());
+/// ```
+#[cfg(feature = "std")]
+pub fn event_pattern(text: &str) -> Result<String, String> {
+    let name = text.strip_prefix('!').unwrap_or(text);
+    match name {
+        "" => Err("an event is called PROVIDER:NAME; all are `*`".to_owned()),
+        name if !name.contains([':', '*', '?']) => Err(format!(
+            "an event is called PROVIDER:NAME; `{name}:*` is all of a provider, `*:{name}` one of this name of any"
+        )),
+        _ => Ok(text.to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::matches;

@@ -27,7 +27,10 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use kymo_bytecode::{BytecodeProgram, validate};
 use kymo_lane::judgement::{self, JudgementEntry, JudgementHead, JudgementKind};
-use kymo_lane::{FilterCode, FilterCodeKind, FilterEngine, OTHER_GROUPS, VERDICT_BYTES, VERDICT_ID, VERDICT_UNJUDGED};
+use kymo_lane::{
+    FilterCode, FilterCodeKind, FilterEngine, OTHER_GROUPS, RecordingGroups, VERDICT_BYTES, VERDICT_ID,
+    VERDICT_UNJUDGED,
+};
 
 use crate::code::{Filter, code_bytes, copied, native, run};
 use crate::event::Event;
@@ -90,7 +93,8 @@ pub(crate) unsafe extern "C" fn judge(arguments: *const u8, slot_and_size: u64) 
         return 1;
     }
     let Some(process) = ProcessState::now() else { return 1 };
-    let groups = recording(process);
+    let now = process.program().groups();
+    let groups = recording(now);
     let mut kept = 0;
     for (bits, question) in judgement.groups {
         // Safety: see above.
@@ -98,31 +102,34 @@ pub(crate) unsafe extern "C" fn judge(arguments: *const u8, slot_and_size: u64) 
             kept |= bits & groups;
         }
     }
-    if hits != 0 && fire(process, judgement, hits) {
+    if hits != 0 && is_fired(process, judgement, hits, now) {
         return 1;
     }
     u64::from(kept != 0)
 }
 
-/// Groups that record. In a child that the recorder has not met, all do: it decides later.
+/// Counts matches, and fires triggers; returns whether the event has to be kept for that, with its verdict before it.
 #[inline]
-fn recording(process: &ProcessState) -> u8 {
-    let groups = process.program().groups();
-    if groups.base == 0 { u8::MAX } else { groups.bits }
-}
-
-/// Fires triggers; returns whether the event has to be kept for that, with its verdict before it.
-#[cold]
-fn fire(process: &ProcessState, judgement: &Judgement, hits: u32) -> bool {
-    let _errno = Errno::keep();
-    let program = process.program();
-    if program.groups().base == 0 {
+fn is_fired(process: &ProcessState, judgement: &Judgement, hits: u32, now: RecordingGroups) -> bool {
+    if now.base == 0 {
         // No recorder has met this child yet.
         return is_left(process, judgement.event);
     }
-    if !program.may_fire(hits) {
-        return false;
-    }
+    let (reached, idle) = process.program().reached(hits, now);
+    reached != 0 && fire(process, judgement, reached, idle)
+}
+
+/// Groups that record. In a child that the recorder has not met, all do: it decides later.
+#[inline]
+fn recording(groups: RecordingGroups) -> u8 {
+    if groups.base == 0 { u8::MAX } else { groups.bits }
+}
+
+/// Fires triggers that are reached, and those that count once these have fired.
+#[cold]
+fn fire(process: &ProcessState, judgement: &Judgement, mut reached: u32, mut idle: u32) -> bool {
+    let _errno = Errno::keep();
+    let program = process.program();
     let (mut groups, mut fired) = (0, 0_u32);
     {
         // A handler that jumped out of a firing would leave it begun for ever.
@@ -130,9 +137,14 @@ fn fire(process: &ProcessState, judgement: &Judgement, hits: u32) -> bool {
         if !program.reserve_triggers() {
             return false;
         }
-        for number in (0..32).filter(|number| hits >> number & 1 != 0) {
+        while reached != 0 {
+            let number = reached.trailing_zeros() as u8;
+            reached &= reached - 1;
             if let Some(changed) = program.fire(number, judgement.event, thread::tid(), clock::ticks) {
                 (groups, fired) = (groups | changed, fired | 1 << number);
+                // A stop that counts may have an effect now that this start has fired: it counts this event.
+                let (more, still_idle) = program.reached(idle, program.groups());
+                (reached, idle) = (reached | more, still_idle);
             }
         }
     }
@@ -144,7 +156,9 @@ fn fire(process: &ProcessState, judgement: &Judgement, hits: u32) -> bool {
 }
 
 /// Leaves the judgement of an event to the recorder; returns whether it can be.
+#[cold]
 fn is_left(process: &ProcessState, event: u16) -> bool {
+    let _errno = Errno::keep();
     let is_there = {
         let _quiet = Quiet::new();
         process.program().reserve_triggers()
@@ -174,7 +188,6 @@ pub(crate) fn tell_unjudged(slot: u8, event: u16) {
     let arena_bytes = process.arena().map_or(0, |arena| arena.bytes);
     let code = process.program().code(slot, arena_bytes);
     if code.is_some_and(|code| code.kind == FilterCodeKind::Judgement) {
-        let _errno = Errno::keep();
         is_left(process, event);
     }
 }

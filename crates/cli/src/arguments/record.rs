@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
+use kymo_schema::glob::event_pattern;
 use kymo_schema::level::LogLevel;
 
 use super::{MetadataDialect, NewFolder};
@@ -132,7 +133,7 @@ impl SessionArguments {
 pub(crate) struct RuleArguments {
     /// Only events with a matching name `PROVIDER:NAME`; `*` matches any text, `?` any character, `!GLOB` excludes;
     /// repeatable
-    #[arg(short, long = "event", value_name = "GLOB", value_parser = events)]
+    #[arg(short, long = "event", value_name = "GLOB", value_parser = event_pattern)]
     pub(crate) events: Vec<String>,
     /// Only events with this log level or a more severe one: a name such as `info`, or 0 (emergency) to 14 (debug)
     #[arg(short, long, value_name = "LEVEL", value_parser = level)]
@@ -186,7 +187,7 @@ Exit status: 0 events of running programs match, 1 no event matches yet, 2 wrong
 #[command(after_help = SWITCH_HELP)]
 pub(crate) struct SwitchArguments {
     /// Events with a matching name `PROVIDER:NAME`; `*` matches any text, `?` any character, `!GLOB` excludes; default: all
-    #[arg(value_name = "GLOB", value_parser = events)]
+    #[arg(value_name = "GLOB", value_parser = event_pattern)]
     pub(crate) events: Vec<String>,
     /// Only events with this log level or a more severe one: a name such as `info`, or 0 (emergency) to 14 (debug)
     #[arg(short, long, value_name = "LEVEL", value_parser = level)]
@@ -226,7 +227,7 @@ Exit status: 0 events of running programs match, 1 no event matches yet, 2 wrong
 #[command(after_help = TRIGGER_HELP, group = ArgGroup::new("turn").multiple(false))]
 pub(crate) struct TriggerArguments {
     /// Events with a matching name `PROVIDER:NAME`; `*` matches any text, `?` any character, `!GLOB` excludes
-    #[arg(value_name = "GLOB", value_parser = events, requires = "effect")]
+    #[arg(value_name = "GLOB", value_parser = event_pattern, requires = "effect")]
     pub(crate) events: Vec<String>,
     /// What happens at the event
     #[arg(long = "do", id = "effect", value_enum, value_name = "EFFECT", requires = "events", conflicts_with = "turn")]
@@ -243,6 +244,9 @@ pub(crate) struct TriggerArguments {
     /// Fire at most once in this time
     #[arg(long, value_name = "TIME", value_parser = quantity::seconds, requires = "repeat")]
     pub(crate) every: Option<u64>,
+    /// Fire at this match of a program, and not at the first one
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), requires = "effect")]
+    pub(crate) after: Option<u32>,
     /// Record for this time (with `--do start`)
     #[arg(long = "for", value_name = "TIME", value_parser = quantity::seconds, requires = "effect")]
     pub(crate) length: Option<u64>,
@@ -386,18 +390,6 @@ fn level(text: &str) -> Result<u8, String> {
     let number = || text.parse().ok().filter(|level| LogLevel::of(i64::from(*level)).is_some());
     let wrong = || format!("a level is a number up to 14, or one of {}", LogLevel::names());
     LogLevel::number(text).or_else(number).ok_or_else(wrong)
-}
-
-/// Names of events, all of which have a provider.
-pub(crate) fn events(text: &str) -> Result<String, String> {
-    let name = text.strip_prefix('!').unwrap_or(text);
-    match name {
-        "" => Err("an event is called PROVIDER:NAME; all are `*`".to_owned()),
-        name if !name.contains([':', '*', '?']) => Err(format!(
-            "an event is called PROVIDER:NAME; `{name}:*` is all of a provider, `*:{name}` one of this name of any"
-        )),
-        _ => Ok(text.to_owned()),
-    }
 }
 
 fn program(text: &str) -> Result<String, String> {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use kymo_recorder::capture::LineCount;
 use kymo_recorder::protocol::{LostEvents, SessionSummary};
 use kymo_recorder::select::SelectionRule;
-use kymo_recorder::trigger::{TriggerEffect, TriggerScope, TriggerStatus};
+use kymo_recorder::trigger::{TriggerScope, TriggerStatus};
 use kymo_schema::level::LogLevel;
 
 use crate::show::{bytes, counted, duration, grouped};
@@ -208,15 +208,17 @@ pub(super) fn rule(rule: &SelectionRule) -> String {
 
 /// A trigger with its state, for people.
 pub(super) fn trigger(status: &TriggerStatus, out: &mut impl Write) -> io::Result<()> {
-    let TriggerStatus { options, is_armed, firings, suppressed, last, programs, watched, why } = status;
-    let effect = effect_word(options.effect);
+    let TriggerStatus { options, is_armed, firings, suppressed, counted: matches, last, programs, watched, why } =
+        status;
+    let effect = options.effect.word();
     let name = if options.name == effect { String::new() } else { format!("{}: ", options.name) };
     let length = options.for_ns.map_or(String::new(), |ns| format!(" for {}", duration(ns.into())));
     let repeats = if options.repeats { ", each time" } else { "" };
     let every = options.interval_ns.map_or(String::new(), |ns| format!(", at most once in {}", duration(ns.into())));
     let scope = if options.scope == TriggerScope::Program { ", its program alone" } else { "" };
     let rule = rule(&options.rule);
-    writeln!(out, "  trigger   {name}{effect} on {rule}{length}{repeats}{every}{scope}")?;
+    let after = options.after.map_or(String::new(), |count| format!(", after {}", counted(count.into(), "event")));
+    writeln!(out, "  trigger   {name}{effect} on {rule}{after}{length}{repeats}{every}{scope}")?;
     let state = match (is_armed, firings) {
         (true, 0) => "armed".to_owned(),
         (true, firings) => format!("armed; has fired {}", counted(*firings, "time")),
@@ -225,7 +227,8 @@ pub(super) fn trigger(status: &TriggerStatus, out: &mut impl Write) -> io::Resul
     };
     let early =
         if *suppressed > 0 { format!(", and was too early {}", counted(*suppressed, "time")) } else { String::new() };
-    writeln!(out, "            {state}{early}")?;
+    let so_far = if options.after.is_some() { format!("; {matches} counted") } else { String::new() };
+    writeln!(out, "            {state}{early}{so_far}")?;
     if let Some(last) = last {
         let time = jiff::Timestamp::from_nanosecond(last.ns.into())
             .map_or_else(|_| last.ns.to_string(), |time| time.to_string());
@@ -242,15 +245,6 @@ pub(super) fn trigger(status: &TriggerStatus, out: &mut impl Write) -> io::Resul
         writeln!(out, "            in {programs} of {of}; the recorder watches the others{why}")?;
     }
     Ok(())
-}
-
-/// The word for an effect.
-pub(super) fn effect_word(effect: TriggerEffect) -> &'static str {
-    match effect {
-        TriggerEffect::Start => "start",
-        TriggerEffect::Stop => "stop",
-        TriggerEffect::Snapshot => "snapshot",
-    }
 }
 
 #[cfg(test)]

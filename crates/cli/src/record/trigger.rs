@@ -7,13 +7,12 @@ use kymo_recorder::protocol::{RecorderReply, RecorderRequest, SessionStatus, Tri
 use kymo_recorder::select::SelectionRule;
 use kymo_recorder::trigger::{TriggerEffect, TriggerOptions, TriggerScope};
 
-use super::show::{effect_word, trigger as show};
+use super::show::trigger as show;
 use super::status;
 use super::{RecordProblem, ask};
 use crate::CommandOutcome;
 use crate::arguments::{TriggerArguments, TriggerDoes, TriggerPrograms};
 use crate::message::{plain_output, write_line};
-use crate::quantity;
 use crate::stop::StopReason;
 
 pub(crate) fn run(arguments: &TriggerArguments) -> Result<CommandOutcome, RecordProblem> {
@@ -88,7 +87,7 @@ fn options(arguments: &TriggerArguments, effect: TriggerDoes) -> TriggerOptions 
         TriggerPrograms::Program => TriggerScope::Program,
     };
     TriggerOptions {
-        name: arguments.name.clone().unwrap_or_else(|| effect_word(effect).to_owned()),
+        name: arguments.name.clone().unwrap_or_else(|| effect.word().to_owned()),
         rule: SelectionRule {
             events: arguments.events.clone(),
             processes: arguments.process.clone(),
@@ -100,10 +99,11 @@ fn options(arguments: &TriggerArguments, effect: TriggerDoes) -> TriggerOptions 
         repeats: arguments.repeat,
         interval_ns: arguments.every,
         for_ns: arguments.length,
+        after: arguments.after,
     }
 }
 
-/// Triggers in words: `[NAME:] EFFECT on GLOB[,GLOB...] [for TIME] [repeat [every TIME]] [in program] [when EXPR]`.
+/// Triggers in words: [`TriggerOptions::parse`].
 pub(super) fn parse_all(texts: &[String]) -> Result<Vec<TriggerOptions>, StopReason> {
     let mut all: Vec<TriggerOptions> = Vec::new();
     for text in texts {
@@ -113,7 +113,7 @@ pub(super) fn parse_all(texts: &[String]) -> Result<Vec<TriggerOptions>, StopRea
                  `snapshot on server:error repeat every 1min`"
             ))
         };
-        let mut trigger = parse(text).map_err(|why| wrong(&why))?;
+        let mut trigger = TriggerOptions::parse(text).map_err(|why| wrong(&why))?;
         let is_taken = |name: &str| all.iter().any(|known| known.name == name);
         if !text.contains(':') || !text.trim_start().starts_with(&format!("{}:", trigger.name)) {
             let plain = trigger.name.clone();
@@ -130,58 +130,6 @@ pub(super) fn parse_all(texts: &[String]) -> Result<Vec<TriggerOptions>, StopRea
         all.push(trigger);
     }
     Ok(all)
-}
-
-fn parse(text: &str) -> Result<TriggerOptions, String> {
-    // The expression may have any words.
-    let (head, filter) = match text.split_once(" when ") {
-        Some((head, filter)) => (head, Some(filter.trim().to_owned())),
-        None => (text, None),
-    };
-    let mut words = head.split_whitespace().peekable();
-    let name = words.next_if(|word| word.ends_with(':')).map(|word| word.trim_end_matches(':').to_owned());
-    let effect = match words.next() {
-        Some("start") => TriggerEffect::Start,
-        Some("stop") => TriggerEffect::Stop,
-        Some("snapshot") => TriggerEffect::Snapshot,
-        other => return Err(expected("`start`, `stop` or `snapshot`", other)),
-    };
-    match words.next() {
-        Some("on") => {}
-        other => return Err(expected("`on`", other)),
-    }
-    let Some(events) = words.next() else { return Err(expected("an event `PROVIDER:NAME`", None)) };
-    let events = events.split(',').map(crate::arguments::event_name).collect::<Result<Vec<_>, _>>()?;
-    let mut trigger = TriggerOptions {
-        name: name.unwrap_or_else(|| effect_word(effect).to_owned()),
-        rule: SelectionRule { events, filter, ..SelectionRule::default() },
-        effect,
-        scope: TriggerScope::Session,
-        repeats: false,
-        interval_ns: None,
-        for_ns: None,
-    };
-    while let Some(word) = words.next() {
-        let mut time = || {
-            let time = words.next().ok_or_else(|| expected("a time, such as `5s`", None))?;
-            quantity::seconds(time).map(Some).map_err(str::to_owned)
-        };
-        match word {
-            "for" => trigger.for_ns = time()?,
-            "every" => trigger.interval_ns = time()?,
-            "repeat" => trigger.repeats = true,
-            "in" if words.next() == Some("program") => trigger.scope = TriggerScope::Program,
-            other => {
-                return Err(expected("`for TIME`, `repeat`, `every TIME`, `in program` or `when EXPR`", Some(other)));
-            }
-        }
-    }
-    Ok(trigger)
-}
-
-fn expected(expected: &str, found: Option<&str>) -> String {
-    let found = found.map_or("the end".to_owned(), |found| format!("`{found}`"));
-    format!("expected {expected}, found {found}")
 }
 
 #[cfg(test)]
@@ -205,6 +153,8 @@ mod tests {
             ("first", Some(5_000_000), Some(1_000_000_000))
         );
         assert!(trigger.repeats && trigger.scope == TriggerScope::Program && trigger.rule.filter.is_none());
+        let trigger = parsed("stop on bench:* after 1000").expect("it is one");
+        assert_eq!((trigger.after, trigger.repeats), (Some(1000), false));
         for (text, why) in [
             ("begin on a:b", "expected `start`, `stop` or `snapshot`, found `begin`"),
             ("stop", "expected `on`, found the end"),
@@ -214,9 +164,11 @@ mod tests {
             ("start on a:b every 5s", "only a trigger that repeats has a least time"),
             (
                 "start on a:b soon",
-                "expected `for TIME`, `repeat`, `every TIME`, `in program` or `when EXPR`, found `soon`",
+                "expected `after N`, `for TIME`, `repeat`, `every TIME`, `in program` or `when EXPR`, found `soon`",
             ),
             ("start on a:b for soon", "a duration is a number"),
+            ("start on a:b after 0", "a number of events is at least 1"),
+            ("start on a:b after all", "a number of events is at least 1"),
         ] {
             let told = parsed(text).expect_err(text);
             assert!(told.contains(why), "{text}: {told}");

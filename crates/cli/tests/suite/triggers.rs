@@ -38,6 +38,45 @@ fn waits_for_firings(place: &Place, session: &str, trigger: usize, firings: u64)
 const START: &str = "start on test:count when value == 100";
 const STOP: &str = "stop on test:count when value == 200";
 
+/// A stop at the 50th match since the start, and so on when they repeat: those events are recorded, and no others.
+#[test]
+fn a_trigger_counts_its_matches() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    begin(&place, "once", &[&pid], &["--trigger", START, "--trigger", "stop on test:count after 50"]);
+    let start = "start on test:count repeat when value % 100 == 10";
+    let stop = "stop on test:count after 20 repeat when value % 2 == 0";
+    begin(&place, "often", &[&pid], &["--trigger", start, "--trigger", stop]);
+    program.tell("offer 140");
+    until(|| status(&place, "often")["triggers"][1]["firings"] == 1);
+    assert_eq!(status(&place, "once")["triggers"][1]["counted"], 40);
+    let told = place.says(&["trigger", "--session", "once"], 0);
+    assert!(told.contains("stop on test:count, after 50 events\n") && told.contains("armed; 40 counted"), "{told}");
+    program.tell("offer 260");
+    waits_for_firings(&place, "often", 1, 4);
+    waits_for_firings(&place, "once", 1, 1);
+    ["once", "often"].iter().for_each(|name| _ = place.says(&["stop", name], 0));
+    assert_eq!(values(&place, "once"), range(&[(100, 149)]));
+    assert_eq!(values(&place, "often"), range(&[(10, 48), (110, 148), (210, 248), (310, 348)]));
+}
+
+/// Matches count that the program has recorded before it could judge them.
+#[test]
+fn the_recorder_counts_the_first_matches() {
+    for word in ["offer", "count"] {
+        let place = Place::new();
+        let words = words();
+        let mut command =
+            place.kymo(&["record", "--output", "trace", "--trigger", "stop on test:count after 700", "--"]);
+        let mut program = Program::of(command.args(&words).stderr(Stdio::piped()));
+        (0..100).for_each(|_| program.tell(&format!("{word} 10")));
+        program.say("exit 0");
+        assert_eq!(program.end().status.code(), Some(0));
+        assert_eq!(values(&place, "trace"), range(&[(0, 699)]), "{word}");
+    }
+}
+
 /// Barrelfish's rules: the start event is recorded and the stop event too; a trigger fires once, until it is armed again.
 #[test]
 fn the_start_event_is_the_first_and_the_stop_event_the_last() {

@@ -67,10 +67,10 @@ impl Cells {
     /// Memory of an event with its control byte, two triggers, and their firings.
     fn with_triggers(layout: &MemoryLayout) -> Self {
         let region = layout.sub_buffer(layout.sub_buffers).next_multiple_of(4096);
-        let words = [0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 128, 136, 144, 152, 160, 168];
+        let words = (0..192).step_by(8);
         let firings = (4096..4096 + 64).step_by(8);
         let images = (0..3).map(|number| 4096 + 32 * 256 + 4096 * number);
-        let its = words.into_iter().chain(firings).chain(images).map(|place| region + place);
+        let its = words.chain(firings).chain(images).map(|place| region + place);
         let places = HEADER.into_iter().chain([CONTROL]).chain(its).collect();
         Self::at(places, layout, false, Some(Sleep { is_fenced: true }))
     }
@@ -470,7 +470,8 @@ fn with_triggers() -> (Arc<Cells>, MemoryLayout, RecorderSide<Eyes>) {
     }
     told(recorder.cover(1));
     for (number, action) in [(0, TriggerAction::Start), (1, TriggerAction::Stop)] {
-        let state = TriggerState { epoch: 1, is_armed: true, repeats: false, interval: 0, action, groups: 1 << number };
+        let (epoch, count, groups) = (1, 1, 1 << number);
+        let state = TriggerState { epoch, is_armed: true, repeats: false, interval: 0, count, action, groups };
         told(recorder.set_trigger(number, &state));
     }
     told(recorder.set_base(RecordingGroups { bits: OTHER_GROUPS | 2, base: 1, changes: 0 }));
@@ -518,6 +519,31 @@ fn of_two_threads_one_fires() {
         assert!(matches!(changed, [Some(2), None] | [None, Some(2)]), "{changed:?}");
         assert_eq!((firings(&recorder).len(), told(recorder.view().word(CONTROL))), (1, 0));
     });
+}
+
+/// A stop at the third match, of which the recorder has counted one: of three threads one fires, and the repeated count goes on.
+#[test]
+fn of_many_matches_one_fires() {
+    for repeats in [false, true] {
+        model(2, 15, move || {
+            let (cells, layout, recorder) = with_triggers();
+            let (action, groups) = (TriggerAction::Stop, 2);
+            let state = TriggerState { epoch: 2, is_armed: true, repeats, interval: 0, count: 3, action, groups };
+            told(recorder.set_trigger(1, &state));
+            told(recorder.set_before(1, 1));
+            let threads = [10, 20].map(|ticks| {
+                let cells = Arc::clone(&cells);
+                loom::thread::spawn(move || {
+                    let program = ProgramSide::of(&*cells, layout);
+                    (program.reached(2, program.groups()) == (2, 0)).then(|| program.fire(1, 0, 7, || ticks)).flatten()
+                })
+            });
+            let fired = threads.map(|thread| thread.join().expect("it does not panic"));
+            assert!(matches!(fired, [Some(2), None] | [None, Some(2)]), "{fired:?}");
+            assert_eq!(firings(&recorder).len(), 1);
+            assert_eq!(told(recorder.counted(1)), if repeats { 0 } else { 2 });
+        });
+    }
 }
 
 /// The recorder starts group 0 while a trigger fires: either the trigger changes the recorder's base, or that does not count.

@@ -263,6 +263,7 @@ mod tests {
             repeats: false,
             interval_ns: None,
             for_ns: None,
+            after: None,
         };
         let mut selection = SessionSelection::default();
         selection.take(SelectionStep { act: StepKind::Enable, rule: rule("disk:*", &["server"]) });

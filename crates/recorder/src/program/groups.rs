@@ -32,6 +32,8 @@ pub(crate) struct GroupControl {
     /// The same as the program has them.
     written: [Vec<u8>; IMAGES],
     triggers: HashMap<u8, TriggerState>,
+    /// Matches of triggers, by number and epoch, that the program has been told of.
+    counted: HashMap<u8, (u64, u64)>,
     /// Number of the base that was set last; 0: none.
     base: u32,
     /// Number of the next firing.
@@ -91,6 +93,15 @@ impl GroupControl {
         }
         self.triggers.clone_from(triggers);
         self.draw(memory)
+    }
+
+    /// Tells the program of matches of a trigger that it has not counted itself.
+    pub(crate) fn count(&mut self, memory: &Memory, number: u8, matches: u64) -> io::Result<()> {
+        let Some(epoch) = self.triggers.get(&number).map(|state| state.epoch) else { return Ok(()) };
+        if self.counted.insert(number, (epoch, matches)) != Some((epoch, matches)) {
+            memory.set_before(number, matches)?;
+        }
+        Ok(())
     }
 
     /// These groups record from now on, unless they do already. Returns whether that was a change.

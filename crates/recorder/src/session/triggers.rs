@@ -80,9 +80,20 @@ pub(crate) struct SessionTrigger {
     /// The program of its last firing.
     #[serde(default)]
     last_program: u64,
+    /// Matches that the recorder has found, by program, since it is armed or has fired.
+    #[serde(default)]
+    counted: BTreeMap<u64, u64>,
 }
 
 impl SessionTrigger {
+    /// The recorder has found a match in a program: whether that is the one that fires. Programs count theirs.
+    fn is_reached(&mut self, program: u64) -> bool {
+        let Some(count) = self.options.after.filter(|count| *count > 1) else { return true };
+        let counted = self.counted.entry(program).or_default();
+        *counted += 1;
+        *counted >= count.into()
+    }
+
     /// Whether a firing is too early after the last one. Those of one program are not: it has compared their
     /// ticks.
     fn is_early(&self, at: &ProgramFiring) -> bool {
@@ -161,6 +172,7 @@ impl SessionTriggers {
             firings: 0,
             last: None,
             last_program: 0,
+            counted: BTreeMap::new(),
         });
         if is_first_start {
             self.each_window(now, |windows, at| _ = windows.close(at));
@@ -193,6 +205,7 @@ impl SessionTriggers {
                 trigger.since = now;
             }
             (trigger.is_armed, trigger.epoch) = (is_armed, self.epoch);
+            trigger.counted.clear();
             count += 1;
         }
         count
@@ -225,11 +238,26 @@ impl SessionTriggers {
     pub(crate) fn parts(&mut self, program: u64) {
         self.own.remove(&program);
         self.places.remove(&program);
+        self.all.iter_mut().for_each(|trigger| _ = trigger.counted.remove(&program));
     }
 
     /// Number of a trigger in a program.
     pub(crate) fn number(&self, program: u64, name: &str) -> Option<u8> {
         self.places.get(&program)?.triggers.get(name).copied()
+    }
+
+    /// Matches of a trigger in a program that the recorder has found, and the program has not counted.
+    pub(crate) fn counted(&self, program: u64, name: &str) -> u64 {
+        let trigger = self.all.iter().find(|trigger| trigger.options.name == name);
+        trigger.and_then(|trigger| trigger.counted.get(&program)).copied().unwrap_or(0)
+    }
+
+    /// The same of all triggers with a number in that program.
+    pub(crate) fn counts(&self, program: u64) -> Vec<(u8, u64)> {
+        let its = |trigger: &SessionTrigger| {
+            Some((self.number(program, &trigger.options.name)?, *trigger.counted.get(&program)?))
+        };
+        self.all.iter().filter_map(its).collect()
     }
 
     /// The session's group in a program.
@@ -277,8 +305,12 @@ impl SessionTriggers {
             }
             return false;
         }
-        self.has_changed |= !self.all[place].options.repeats;
         let trigger = &mut self.all[place];
+        if at.told.is_late && !trigger.is_reached(at.program) {
+            return false;
+        }
+        self.has_changed |= !trigger.options.repeats;
+        trigger.counted.remove(&at.program);
         trigger.is_armed = trigger.options.repeats;
         trigger.firings += 1;
         (trigger.last, trigger.last_program) = (Some(at.told.clone()), at.program);
@@ -348,6 +380,7 @@ impl SessionTriggers {
             is_armed: trigger.is_armed,
             firings: trigger.firings,
             suppressed: 0,
+            counted: 0,
             last: trigger.last.clone(),
             programs: 0,
             watched: 0,
@@ -386,7 +419,7 @@ mod tests {
     fn trigger(name: &str, effect: TriggerEffect, scope: TriggerScope) -> TriggerOptions {
         let name = name.to_owned();
         let (rule, repeats) = (SelectionRule::default(), effect != TriggerEffect::Start);
-        TriggerOptions { name, rule, effect, scope, repeats, interval_ns: None, for_ns: None }
+        TriggerOptions { name, rule, effect, scope, repeats, interval_ns: None, for_ns: None, after: None }
     }
 
     fn at(program: u64, ticks: u64) -> ProgramFiring {

@@ -19,7 +19,7 @@ use crate::program::walk::{
 use crate::program::{Program, ProgramFacts};
 
 /// Most firings that are found in one look: those behind them are not known.
-const FIRINGS_MAX: usize = 4096;
+const FIRINGS_MAX: usize = 1 << 16;
 
 /// A session, and a trigger of it.
 pub(crate) type TriggerName = (String, String);

@@ -277,7 +277,16 @@ fn new_trigger(
     let names = std::iter::once(word.to_owned()).chain((2..).map(|number| format!("{word}-{number}")));
     let name = names.into_iter().find(is_free).expect("numbers do not end");
     let rule = SelectionRule { events: events.to_vec(), filter, is_within: true, ..SelectionRule::default() };
-    TriggerOptions { name, rule, effect, scope: TriggerScope::Session, repeats, interval_ns: None, for_ns: None }
+    TriggerOptions {
+        name,
+        rule,
+        effect,
+        scope: TriggerScope::Session,
+        repeats,
+        interval_ns: None,
+        for_ns: None,
+        after: None,
+    }
 }
 
 /// Changes the recorded events of the programs in the session.

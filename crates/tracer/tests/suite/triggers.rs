@@ -76,7 +76,7 @@ impl Triggers {
 
     fn arm(&self, epoch: u64, repeats: bool, interval: u64) {
         for (number, action) in [(0, TriggerAction::Start), (1, TriggerAction::Stop)] {
-            let state = TriggerState { epoch, is_armed: true, repeats, interval, action, groups: 1 };
+            let state = TriggerState { epoch, is_armed: true, repeats, interval, count: 1, action, groups: 1 };
             self.watch.recorder.set_trigger(number, &state).expect("it can be written");
         }
     }

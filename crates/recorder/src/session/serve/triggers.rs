@@ -213,7 +213,8 @@ impl Served {
                 };
                 let interval = trigger.options.interval_ns.map_or(0, |ns| self.ticks_of(ns));
                 let (epoch, is_armed, repeats) = (trigger.epoch, trigger.is_armed, trigger.options.repeats);
-                let state = TriggerState { epoch, is_armed, repeats, interval, action, groups: 1 << group };
+                let (count, groups) = (trigger.options.after.unwrap_or(1), 1 << group);
+                let state = TriggerState { epoch, is_armed, repeats, interval, count, action, groups };
                 states.insert(number, state);
             }
         }
@@ -327,6 +328,8 @@ impl Served {
             }
             (Some(_), Some(number)) => {
                 status.suppressed += self.program.lane().suppressed(number).unwrap_or(0);
+                let counted = self.program.lane().counted(number).unwrap_or(0) + triggers.counted(self.key(), name);
+                status.counted = status.counted.max(counted);
                 self.watched.get(&place).into_iter().flatten().cloned().collect()
             }
             _ => vec!["a program has too many triggers, or sessions with triggers".to_owned()],
@@ -370,6 +373,11 @@ impl Served {
         let its =
             |session: &&RecordingSession| session.takes_program(&self.who) && session.triggers.group(key).is_some();
         let grouped: Vec<&RecordingSession> = sessions.iter().filter(its).collect();
+        for session in &grouped {
+            for (number, counted) in session.triggers.counts(key) {
+                self.groups.count(self.program.lane(), number, counted)?;
+            }
+        }
         let bits = self.recording(&grouped);
         if self.groups.follow(self.program.lane(), bits)? {
             self.groups.draw(self.program.lane())?;
