@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         WriteError,
     )
     from kymograph._events import Events
-    from kymograph._info import Clock, Info, TraceInfo
+    from kymograph._info import Clock, Counters, CpuCounter, Info, TraceInfo
     from kymograph._own import Analysis
     from kymograph._report import Problem, Report
     from kymograph._sql import Database, Rows
@@ -63,7 +63,7 @@ _HOMES = {
         "OpenError OtherTraceError QuestionError QuestionWarning ReadError UnanswerableError UnreadableWarning UnsliceableError WriteError"
     ),
     "kymograph._events": "Events",
-    "kymograph._info": "Clock Info TraceInfo",
+    "kymograph._info": "Clock Counters CpuCounter Info TraceInfo",
     "kymograph._own": "Analysis",
     "kymograph._report": "Problem Report",
     "kymograph._sql": "Database Rows",
@@ -77,6 +77,8 @@ __all__ = [
     "Batch",
     "CheckError",
     "Clock",
+    "Counters",
+    "CpuCounter",
     "Database",
     "Error",
     "Event",

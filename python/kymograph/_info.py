@@ -20,6 +20,38 @@ class Clock:
 
 
 @dataclass(frozen=True)
+class CpuCounter:
+    """The counter of a CPU, against that of the first one."""
+
+    cpu: int
+    #: How far it is behind the first one, in nanoseconds; ``None``: the CPU did not answer.
+    offset_ns: int | None
+    #: The true offset differs by at most so many nanoseconds.
+    error_ns: int = 0
+    #: The same in ticks.
+    offset_ticks: int = 0
+    error_ticks: int = 0
+    #: Ticks that question and answer were on their way.
+    trip_ticks: int = 0
+
+
+@dataclass(frozen=True)
+class Counters:
+    """How far the counters of the CPUs that stamped a trace are apart."""
+
+    #: All of them may be the same.
+    agree: bool
+    #: An upper bound of the difference between any two of them; ``None``: fewer than two are known.
+    apart_ns: int | None
+    frequency_hz: int
+    cpus: tuple[CpuCounter, ...]
+
+    @classmethod
+    def _of(cls, known: dict[str, Any]) -> Counters:
+        return cls(**{**known, "cpus": tuple(CpuCounter(**each) for each in known["cpus"])})
+
+
+@dataclass(frozen=True)
 class TraceInfo:
     """The description of one trace in its metadata."""
 
@@ -33,6 +65,8 @@ class TraceInfo:
     #: Classes of events that are declared.
     classes: int
     clocks: tuple[Clock, ...]
+    #: The counters of CPUs, if the recorder has compared them.
+    counters: Counters | None
     #: How far its clocks are taken to be ahead of what it says of them: ``clock_shift`` and ``trace_offsets``.
     clock_shift_ns: int
     streams: int
@@ -90,6 +124,7 @@ class Info:
                     **each,
                     "other_paths": tuple(each["other_paths"]),
                     "clocks": tuple(Clock(**clock) for clock in each["clocks"]),
+                    "counters": each["counters"] and Counters._of(each["counters"]),
                 }
             )
             for each in known["traces"]

@@ -162,6 +162,9 @@ pub struct LaneFacts {
     pub holes: Windows,
     /// How many events are lost, if all data streams that lost some say so.
     pub lost: Option<u64>,
+    /// Times of different CPUs may be so many nanoseconds apart at one instant, as the recorder has measured;
+    /// 0: it has not.
+    pub apart_ns: u32,
 }
 
 /// The notes of lanes for the others.

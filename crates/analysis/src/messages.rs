@@ -244,7 +244,7 @@ impl MessagesAnalysis {
             at: self.endpoint(lane, event),
             name: name_number(name),
             receives: if is_sent { 0 } else { receives },
-            early_ns: if is_sent { 0 } else { early_ns },
+            early_ns: if is_sent { 0 } else { early_ns.max(lane.facts.apart_ns) },
             is_wanted,
         };
         Some(MessageNote(post, KeyValue::from(name)))
@@ -335,15 +335,19 @@ impl MessagesAnalysis {
         sent: &MessagePost,
         received: &MessagePost,
     ) {
-        let difference = sent.time.abs_diff(received.time);
+        // Counters of CPUs may differ by so much: at that distance it cannot be told which was first, and both count as
+        // simultaneous.
+        let apart_ns = self.lanes.get(received.lane as usize).map_or(0, |lane| u64::from(lane.apart_ns));
+        let is_early = received.time < sent.time && sent.time.abs_diff(received.time) > apart_ns;
+        let received_at = if is_early { received.time } else { received.time.max(sent.time) };
+        let difference = sent.time.abs_diff(received_at);
         let is_wanted = (sent.is_wanted || received.is_wanted) && self.wants_name(names, received.name);
         if !is_wanted || !self.wishes.wants_duration(difference) {
             return;
         }
         let name = if self.parts.by_name { received.name } else { 0 };
         let route = MessageRoute { from: sent.at, to: received.at, name };
-        let long = LongMessage { sent: sent.time, received: received.time, route };
-        let is_early = received.time < sent.time;
+        let long = LongMessage { sent: sent.time, received: received_at, route };
         if self.is_lossy(sent.at.host, (sent.time.min(received.time), sent.time.max(received.time))) {
             // The next one with this key may have been received instead.
             sums.route(route).lost_inside += 1;

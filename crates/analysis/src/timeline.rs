@@ -254,7 +254,7 @@ impl TimelineAnalysis {
         let classes: Vec<Arc<str>> = setup.classes.iter().map(|class| class.name.clone()).collect();
         let class_numbers = (0..classes.len() as u32).collect();
         let (marking, holes) = (marks::marking(setup.classes), setup.holes());
-        let has_early = marks::has_early(setup.classes);
+        let has_early = marks::has_early(setup.classes) || setup.lanes.iter().any(|lane| lane.apart_ns > 0);
         Self {
             states: StatesAnalysis::new(setup),
             lanes: setup.lanes.to_vec(),

@@ -78,6 +78,7 @@ pub use kymo_table::FileError;
 #[cfg(feature = "columns")]
 pub use kymo_table::arrow;
 pub use notes::{NotesFailure, NotesFound, TraceNotes};
+pub use open::counters::TraceCounters;
 pub use open::identity::TraceIdentity;
 pub use open::index::{IndexResults, IndexState, IndexedStream, IndexedTrace, index, remove_index};
 pub use open::metadata::{MetadataForm, MetadataText, metadata};

@@ -1,6 +1,7 @@
 //! Opens the paths that the user named: one trace, several, or a tree of them.
 
 pub(crate) mod again;
+pub(crate) mod counters;
 pub(crate) mod discover;
 pub(crate) mod ends;
 mod extent;
@@ -10,6 +11,7 @@ pub(crate) mod index;
 pub(crate) mod logical;
 pub(crate) mod metadata;
 pub(crate) mod offsets;
+pub(crate) mod packet_head;
 pub(crate) mod progress;
 pub(crate) mod recent;
 pub(crate) mod rehearsal;
@@ -175,7 +177,8 @@ impl Session {
                     }
                     None => open_one(folder, options, threads, cache.as_ref()),
                 };
-                opened.map_err(|error| OpenFailure::Trace { path, error })
+                let opened = opened.map_err(|error| OpenFailure::Trace { path, error });
+                opened.map(counters::corrected)
             });
             match opened {
                 Ok(trace) => traces.push(Arc::new(trace)),

@@ -54,6 +54,7 @@ const WHY: Readonly<Record<string, string>> = {
   import: "That part of the file is not in the trace.",
   "unreadable-file": "Nothing of that file is shown.",
   "clocks-apart": "Whether something of one machine was before something of another one, is not certain.",
+  "counters-apart": "Whether something of one CPU was before something of another one, is not certain if both are nearer to each other.",
   "packets-overlap": "Something near the borders of packets may be shown a little too early or too late.",
   "begin-after-end": "Until all was read, the overview may show it at a wrong time.",
   "sequence-steps-back": "What is shown may be of several recordings.",

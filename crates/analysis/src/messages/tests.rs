@@ -54,6 +54,37 @@ fn routes_have_latencies_and_messages_without_an_end_are_counted() {
     );
 }
 
+/// The counters of CPUs were compared: they may be 15 ns apart.
+#[test]
+fn what_is_received_first_within_the_bound_of_the_counters_takes_no_time() {
+    let script = "lane cpu=0 span=0..1000 apart=15
+        lane cpu=1 span=0..1000 apart=15
+        10 1 receive key=7
+        20 0 send key=7
+        50 1 receive key=8
+        70 0 send key=8
+        100 1 receive key=9 early=30
+        120 0 send key=9";
+    check(
+        script,
+        &Wishes { by: vec!["cpu".to_owned()], ..Wishes::default() },
+        &expect![[r#"
+        total
+          count=1 total=0 min=0 avg=0 max=0 p50=0 p90=0 p99=0 p999=0 early=1 never_received=1 sent_before=1 lost_inside=0 without_key=0 given_up=0
+        per-route
+          from_cpu=0 to_cpu=1 count=1 total=0 min=0 avg=0 max=0 p50=0 p90=0 p99=0 p999=0 early=1 lost_inside=0
+        longest
+          latency=0 sent=20 received=20 from_cpu=0 to_cpu=1
+        early
+          early_by=20 received=100 sent=120 from_cpu=0 to_cpu=1
+        open
+          sent=70 from_cpu=0
+        distribution
+          low=0 high=1 count=1
+    "#]],
+    );
+}
+
 #[test]
 fn routes_are_by_cpu_or_by_name_if_that_is_wished() {
     let by =

@@ -134,7 +134,7 @@ impl Marks {
     pub(super) fn take_posts(&mut self, event: &AnalysisEvent<'_>, (number, facts): (usize, &LaneFacts)) {
         for role in [EventRole::Receive, EventRole::Send] {
             if let Some(meaning) = event.roles().find(|meaning| meaning.role == role) {
-                self.post(&meaning, (number, facts.host));
+                self.post(&meaning, (number, facts));
             }
         }
     }
@@ -177,7 +177,8 @@ impl Marks {
     }
 
     /// Something is sent or received, by a thread, or a lane where events tell of no thread: their rows of events are where arrows end.
-    fn post(&mut self, meaning: &RoleEvent<'_>, (lane, host): (usize, u16)) {
+    fn post(&mut self, meaning: &RoleEvent<'_>, (lane, facts): (usize, &LaneFacts)) {
+        let host = facts.host;
         let (thing, of) = match meaning.event.small_context(TID) {
             Some(tid) => (Thing::ThreadEvents, tid),
             None => (Thing::LaneEvents, lane as i32),
@@ -198,7 +199,7 @@ impl Marks {
             track,
             name,
             receives: if is_sent { 0 } else { receives },
-            early_ns: if is_sent { 0 } else { early_ns },
+            early_ns: if is_sent { 0 } else { early_ns.max(facts.apart_ns) },
         });
     }
 

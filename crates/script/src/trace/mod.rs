@@ -332,6 +332,7 @@ fn lane(words: &str) -> LaneFacts {
             Some(("span", value)) => lane.span_ns = Some(span(value)),
             Some(("hole", value)) => lane.holes.add(span(value).0, span(value).1),
             Some(("streams", places)) => lane.streams = places.split(',').map(|place| number(place) as usize).collect(),
+            Some(("apart", nanos)) => lane.apart_ns = number(nanos) as u32,
             Some(("lost", "?")) => lane.lost = None,
             Some(("lost", count)) => lane.lost = Some(number(count) as u64),
             Some(("kernel", version)) => {

@@ -29,6 +29,7 @@ use kymo_source::{ImportOptions, SourceErrorKind, TraceFolder};
 
 use self::texts::{TextCheck, WrongText};
 use crate::open::Session;
+use crate::open::counters::TraceCounters;
 use crate::open::discover::discover;
 use crate::open::ends::MissingEnd;
 use crate::open::progress::{Cancelled, Progress, Steps};
@@ -284,6 +285,9 @@ fn check_opened(trace: &Trace, findings: &mut CheckFindings) {
         findings.add(&HEAD, file_name(trace, broken.file), broken.error.to_string());
     }
     trace.streams.iter().for_each(|stream| check_packets(trace, stream, findings));
+    if let Some(counters) = TraceCounters::of(trace).filter(|counters| !counters.agree()) {
+        findings.add(&COUNTERS, trace.folder.path().display().to_string(), counters_apart(&counters));
+    }
     for (stream, missing) in trace.streams.iter().zip(MissingEnd::of_trace(trace)) {
         if let (Some(missing), Some(file)) = (missing, stream.files.last()) {
             let rule = if missing.assumption() == Assumption::EndsEarly { &ENDS_EARLY } else { &BUFFER_FULL };
@@ -332,6 +336,16 @@ pub(crate) fn clocks_apart(machines: &[String]) -> CheckFinding {
     );
     let CheckRule { gravity, name: rule, help } = CLOCKS;
     CheckFinding { gravity, rule, place: machines.join(", "), message, help: Some(help.to_owned()), times: 1 }
+}
+
+const COUNTERS: CheckRule = rule(
+    Gravity::Warning,
+    "counters-apart",
+    "times of different CPUs that are nearer to each other have no order; only streams of one CPU are corrected",
+);
+
+fn counters_apart(counters: &TraceCounters) -> String {
+    format!("the counters {}: {}", counters.words(), counters.differences().join("; "))
 }
 
 const ORIGINS: CheckRule = rule(

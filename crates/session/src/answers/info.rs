@@ -13,6 +13,7 @@ use kymo_scan::{DataStream, PacketRow, StreamFault, StreamFaultKind, Trace};
 use self::span::{Stretches, believable, density, of_packets, span};
 use crate::answers::count::CountOptions;
 use crate::answers::losses::losses;
+use crate::open::counters::TraceCounters;
 use crate::open::progress::{Cancelled, Progress};
 use crate::open::report::Report;
 use crate::open::{Session, TimeOrigin, trace_name};
@@ -64,6 +65,8 @@ pub struct TraceInfo {
     pub clock_shift_ns: i64,
     /// Its clocks: name, cycles per second, the meaning of time 0.
     pub clocks: Vec<ClockInfo>,
+    /// The counters of the CPUs that stamped it, if the recorder has compared them.
+    pub counters: Option<TraceCounters>,
     /// Data streams.
     pub streams: usize,
     /// Bytes of all packets.
@@ -223,6 +226,7 @@ fn trace_info(trace: &Trace) -> TraceInfo {
         classes: class.stream_classes.iter().map(|stream| stream.event_classes.len()).sum(),
         clock_shift_ns: trace.clock_shift_ns,
         clocks: class.clock_classes.iter().map(clock).collect(),
+        counters: TraceCounters::of(trace),
         ..TraceInfo::default()
     }
 }

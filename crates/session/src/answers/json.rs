@@ -10,10 +10,12 @@
 
 mod answer;
 
+use kymo_skew::{CounterOffset, CpuCounter};
 use serde_json::{Map, Value, json};
 
 use crate::answers::check::{CheckFinding, Gravity};
 use crate::answers::info::{Info, TraceInfo};
+use crate::open::counters::TraceCounters;
 use crate::open::report::{Report, ReportProblem};
 
 pub use self::answer::write_answer;
@@ -80,6 +82,25 @@ pub fn traces(traces: &[TraceInfo]) -> Value {
     traces.iter().map(trace).collect()
 }
 
+/// The counters of CPUs: how far they are apart, and each of them in ticks and in nanoseconds.
+#[must_use]
+pub fn counters(counters: &TraceCounters) -> Value {
+    let frequency_hz = counters.frequency_hz;
+    let cpu = |counter: &CpuCounter| match counter.offset {
+        Some(CounterOffset { offset_ticks, error_ticks, trip_ticks }) => json!({
+            "cpu": counter.cpu,
+            "offset_ns": kymo_skew::nanos(offset_ticks, frequency_hz),
+            "error_ns": kymo_skew::nanos_at_most(error_ticks, frequency_hz),
+            "offset_ticks": offset_ticks,
+            "error_ticks": error_ticks,
+            "trip_ticks": trip_ticks,
+        }),
+        None => json!({"cpu": counter.cpu, "offset_ns": null}),
+    };
+    json!({"agree": counters.agree(), "apart_ns": counters.apart_ns(), "frequency_hz": frequency_hz,
+        "cpus": counters.cpus.iter().map(cpu).collect::<Vec<_>>()})
+}
+
 fn trace(trace: &TraceInfo) -> Value {
     let environment: Map<String, Value> =
         trace.recorded_by.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
@@ -89,7 +110,7 @@ fn trace(trace: &TraceInfo) -> Value {
         .map(|clock| json!({"name": clock.name, "frequency_hz": clock.frequency_hz, "unix": clock.is_unix}))
         .collect();
     json!({"name": trace.name, "path": trace.path, "other_paths": trace.other_paths, "environment": environment,
-        "classes": trace.classes, "clocks": clocks,
+        "classes": trace.classes, "clocks": clocks, "counters": trace.counters.as_ref().map(counters),
         "clock_shift_ns": trace.clock_shift_ns, "streams": trace.streams, "size_bytes": trace.bytes, "unix": trace.is_unix,
         "begin_ns": trace.span_ns.map(|span| span.0), "end_ns": trace.span_ns.map(|span| span.1)})
 }

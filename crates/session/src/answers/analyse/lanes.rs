@@ -12,9 +12,11 @@ use kymo_scan::index::PacketRow;
 use kymo_scan::{DataStream, Slice, Trace};
 
 use super::rank;
-use super::stream_names::{self, with_packet};
+use super::stream_names;
 use crate::open::Session;
+use crate::open::counters::apart_ns;
 use crate::open::ends::MissingEnd;
+use crate::open::packet_head::with_packet;
 
 /// Where the CPU of a stream's events is told.
 enum CpuOf {
@@ -36,6 +38,8 @@ pub(super) fn lanes(
 ) -> Vec<LaneFacts> {
     let mut hosts: Vec<(Option<String>, usize)> = Vec::new();
     let mut lanes: Vec<(bool, LaneFacts)> = Vec::new();
+    // Streams of a trace follow each other.
+    let mut of_trace: Option<(*const Trace, u32)> = None;
     for (number, (trace, stream)) in streams.iter().enumerate() {
         let Some(kind) = bound[number] else { continue };
         let host = host(trace, &mut hosts);
@@ -46,6 +50,8 @@ pub(super) fn lanes(
             CpuOf::Event => (None, true),
             CpuOf::Nobody => (None, false),
         };
+        let known = of_trace.filter(|(known, _)| *known == Arc::as_ptr(trace));
+        let (_, apart_ns) = *of_trace.insert(known.unwrap_or_else(|| (Arc::as_ptr(trace), apart_ns(trace))));
         let is_same = |(known_mixed, known): &&mut (bool, LaneFacts)| {
             known.host == host && (known.cpu.is_some() && known.cpu == cpu || *known_mixed && is_mixed)
         };
@@ -67,6 +73,7 @@ pub(super) fn lanes(
             }
         };
         at.streams.push(number);
+        at.apart_ns = at.apart_ns.max(apart_ns);
         add_packets(at, stream, whole.wanted[number].clone());
         add_missing_end(at, session.missing_ends.get(number), whole);
     }

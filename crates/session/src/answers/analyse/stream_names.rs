@@ -4,9 +4,9 @@
 use kymo_decode::FilterFacts;
 use kymo_decode::fields::{FieldPlace, FieldReader, FieldValue};
 use kymo_filter::NamePath;
-use kymo_ir::PacketWindow;
-use kymo_scan::index::{HeadReader, PacketRow};
 use kymo_scan::{DataStream, Trace};
+
+use crate::open::packet_head::with_packet;
 
 /// Fields of packets: a name of its own, of the component and its thread, or the name of an interface.
 const NAMES: [&str; 4] = ["thread", "session_label", "thread_name", "interface"];
@@ -37,17 +37,4 @@ pub(super) fn name(trace: &Trace, stream: &DataStream) -> Option<String> {
     let texts: Vec<Option<String>> = places.iter().map(|place| text(place).filter(|name| !name.is_empty())).collect();
     let mut choices = CHOICES.into_iter().map(|choice| texts[choice].iter().flatten().cloned().collect::<Vec<_>>());
     choices.find(|names| !names.is_empty()).map(|names| names.join(": "))
-}
-
-/// Reads the head of a packet.
-pub(super) fn with_packet<T>(
-    trace: &Trace,
-    row: &PacketRow,
-    with: impl FnOnce(&kymo_decode::PacketHead, PacketWindow<'_>) -> T,
-) -> Option<T> {
-    let file = trace.folder.stream(row.file as usize);
-    let mut heads = HeadReader::default();
-    let head = heads.read(&trace.decoder, &file, row.offset_bytes, 0).ok()?;
-    let bytes = kymo_source::Buffer::copy(heads.bytes());
-    Some(with(&head, PacketWindow::new(bytes.with_slack(), 0, head.body_start)))
 }
