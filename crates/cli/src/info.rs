@@ -166,6 +166,9 @@ fn describe(trace: &TraceInfo, out: &mut impl Write) -> io::Result<()> {
         };
         writeln!(out, "  clock     {}, {} Hz, {origin}{shift}", clock.name, grouped(clock.frequency_hz))?;
     }
+    if let Some(counters) = &trace.counters {
+        writeln!(out, "  counters  {}", show::counters(counters))?;
+    }
     writeln!(out, "  declares  {}", counted(trace.classes as u64, "event class"))
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use kymo_session::{PrintedLoss, Report, Session};
+use kymo_session::{PrintedLoss, Report, Session, TraceCounters};
 
 use crate::CommandOutcome;
 
@@ -135,6 +135,12 @@ pub(crate) fn duration(nanos: i128) -> String {
         }
     }
     if nanos < 48.0 * 3600e9 { format!("{:.1} h", nanos / 3600e9) } else { format!("{:.1} days", nanos / 86_400e9) }
+}
+
+/// How far the counters of CPUs are apart, behind a word of ten characters.
+pub(crate) fn counters(counters: &TraceCounters) -> String {
+    let lines = std::iter::once(counters.words()).chain(counters.differences());
+    lines.collect::<Vec<_>>().join("\n            ")
 }
 
 /// One character per number, higher for larger ones; a space only for zero.

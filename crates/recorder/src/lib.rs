@@ -17,6 +17,7 @@
 //! recover ┘      │          └─> program                one program: its memory, lanes, definitions, threads
 //!                └─> protocol                          what commands and the recorder say to each other
 //! select: rules which events are recorded   folder: folders of a user   clock: clocks of traces   capture: output of commands
+//! prepare: counters of CPUs, before a session
 //! ```
 
 #![cfg(target_os = "linux")]
@@ -29,6 +30,7 @@ pub mod doctor;
 pub mod filters;
 pub mod folder;
 mod number;
+pub mod prepare;
 pub mod program;
 pub mod protocol;
 pub mod recover;

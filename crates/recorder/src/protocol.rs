@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
 use std::path::PathBuf;
 
+use kymo_skew::CpuCounter;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -94,6 +95,8 @@ pub struct SessionOptions {
     pub command: Option<String>,
     /// Events that start and stop it.
     pub triggers: Vec<TriggerOptions>,
+    /// Counters of CPUs, which its trace tells; empty: they were not compared.
+    pub counters: Vec<CpuCounter>,
 }
 
 /// Requests of commands.

@@ -596,6 +596,7 @@ impl RecordingSession {
             ring_bytes: options.kept_bytes,
             session: self.kept.as_ref().map(|kept| kept.0.clone()),
             namespaces: options.namespaces,
+            counters: options.counters.clone(),
             environment: std::iter::once(("session".to_owned(), self.name.clone()))
                 .chain(command)
                 .chain(self.choosing.binaries())

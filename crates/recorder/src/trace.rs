@@ -23,7 +23,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use kymo_lane::WriterThread;
+use kymo_lane::{ClockSource, WriterThread};
 pub use kymo_writer::CtfVersion;
 
 use crate::clock::{ClockDescription, TickSource, step_max};
@@ -142,6 +142,7 @@ impl Output {
         live::begin(&first, options.session.as_deref());
         let mut output = Self::of(path, options, clock, (facts, chunk, own, own_stream));
         output.wanted.0 = earliest;
+        output.tell_counters();
         Ok(output)
     }
 
@@ -536,6 +537,26 @@ impl Output {
         }
     }
 
+    /// Writes how far the counters of CPUs are apart, as the first events of the chunk: readers look for them
+    /// in its first packet.
+    fn tell_counters(&mut self) {
+        if self.options.counters.is_empty() || self.clock.source() != ClockSource::Counter {
+            return;
+        }
+        let id = self.chunk.class(&[]).and_then(|class| self.chunk.event(class, &own::CPU_CLOCK));
+        match id {
+            Ok(id) => {
+                let id = id.expect("there are ids for the first ones");
+                for counter in self.options.counters.clone() {
+                    let now = self.cycles();
+                    self.own.cpu_clock(id, now, &counter);
+                }
+                self.put_own();
+            }
+            Err(error) => self.error = Some(error.into()),
+        }
+    }
+
     /// Writes the recorder's own events; when that fails, some of them wait for the next attempt.
     fn put_own(&mut self) {
         let pid = std::process::id();
@@ -589,6 +610,7 @@ impl Output {
         (self.own, self.own_stream, self.facts) = (own, own_stream, facts);
         self.chunk.lose(own_stream, given_up, 0);
         (self.chunk_begin, self.tally.chunks) = (Instant::now(), number);
+        self.tell_counters();
         let (path, mut counts) = (old.path().to_owned(), (old.packets, old.bytes));
         match old.finish(last.map(|facts| raw_clock(self.clock.source(), &facts)).as_ref()) {
             Ok(all) => counts = all,

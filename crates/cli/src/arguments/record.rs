@@ -92,6 +92,10 @@ pub(crate) struct SessionArguments {
     /// of the selected events
     #[arg(long, requires = "command")]
     pub(crate) capture_output: bool,
+    /// First compare the counters of all CPUs, a few milliseconds for each: the trace and the summary tell how far they
+    /// are apart
+    #[arg(long)]
+    pub(crate) prepare: bool,
     /// End after this time
     #[arg(short, long, value_name = "TIME", value_parser = quantity::seconds)]
     pub(crate) duration: Option<u64>,
@@ -122,6 +126,7 @@ impl SessionArguments {
             ("--keep", self.keep.is_some()),
             ("--trigger", !self.triggers.is_empty()),
             ("--capture-output", self.capture_output),
+            ("--prepare", self.prepare),
             ("--duration", self.duration.is_some()),
         ];
         said.iter().find(|(_, is_said)| *is_said).map(|(name, _)| *name)

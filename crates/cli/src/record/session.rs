@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 use kymo_recorder::capture::{self, LineCount};
 use kymo_recorder::client::{Client, ClientProblem, nonsense};
 use kymo_recorder::doctor::{self, DoctorFinding};
+use kymo_recorder::prepare::PreparedCounters;
 use kymo_recorder::program::namespaces::{NAMES, NamespaceKinds};
 use kymo_recorder::protocol::{Keep, RecorderReply, RecorderRequest, SessionOptions, SessionSummary, TraceDialect};
 use kymo_recorder::select::{SelectionRule, SelectionStep, SessionSelection, StepKind};
+use kymo_session::TraceCounters;
 use rustix::io::Errno;
 
 use super::child::ChildProcess;
@@ -39,7 +41,7 @@ const POOL_MOST: u64 = 128 << 20;
 pub(crate) fn run(arguments: &RecordArguments) -> Result<CommandOutcome, RecordProblem> {
     let begun = RecordingPlan::of(&arguments.session, arguments.detach)?.begin()?;
     if arguments.detach {
-        return detached(&begun.session, &begun.output, arguments.json);
+        return detached(&begun, arguments.json);
     }
     begun.record(arguments.json).map(|recorded| recorded.outcome)
 }
@@ -67,6 +69,8 @@ pub(crate) struct ActiveSession<'a> {
     tag: Option<String>,
     lines: Option<String>,
     contexts: u64,
+    /// Of CPUs, if they were compared.
+    counters: Option<TraceCounters>,
     signals: Signals,
 }
 
@@ -99,16 +103,18 @@ impl<'a> RecordingPlan<'a> {
 
     /// Requests it from the recorder.
     pub(crate) fn begin(self) -> Result<ActiveSession<'a>, RecordProblem> {
-        let Self { arguments, options, tag, lines, contexts } = self;
+        let Self { arguments, mut options, tag, lines, contexts } = self;
         let signals = Signals::catch()?;
         arguments.rule.process.iter().filter_map(|wanted| nobody(wanted)).for_each(|why| warn(&why));
         if let Some(DoctorFinding { found, .. }) = doctor::lacks_room(arguments.pool_size) {
             warn(&format!("programs may have no room for their events, {found}: run `kymo doctor` for remedies"));
         }
+        let counters = arguments.prepare.then(compare_counters);
+        options.counters = counters.as_ref().map(|counters| counters.cpus.clone()).unwrap_or_default();
         let was_there = options.output.exists();
         let (client, answer) = super::ask_to_start(&RecorderRequest::Start { options: Box::new(options) })?;
         let RecorderReply::Started { session, output } = answer else { return Err(nonsense().into()) };
-        Ok(ActiveSession { arguments, client, session, output, was_there, tag, lines, contexts, signals })
+        Ok(ActiveSession { arguments, client, session, output, was_there, tag, lines, contexts, counters, signals })
     }
 }
 
@@ -122,7 +128,7 @@ impl ActiveSession<'_> {
             Ok(child) => child,
             Err(error) => return Ok(self.not_started(&error)),
         };
-        let Self { arguments, mut client, session, output, signals, .. } = self;
+        let Self { arguments, mut client, session, output, counters, signals, .. } = self;
         signals.are_of_command(child.is_some());
         let watched = SessionWatch { session: &session, shows: child.is_none() && io::stderr().is_terminal() };
         let ended = match watched.until_over(&mut client, child.as_ref(), &signals, &mut status) {
@@ -138,8 +144,11 @@ impl ActiveSession<'_> {
             }
         };
         signals.are_of_command(false);
-        let whole =
-            SessionEnding { session: &session, output, ended, arguments, json }.take(&mut client, child, &signals);
+        let whole = SessionEnding { session: &session, output, ended, arguments, counters, json }.take(
+            &mut client,
+            child,
+            &signals,
+        );
         // The exit status of the program counts, even if the session's end failed.
         let outcome = match (status, whole) {
             (None, whole) => whole?,
@@ -173,6 +182,7 @@ struct SessionEnding<'a> {
     /// Its summary, if it has ended by itself.
     ended: Option<SessionSummary>,
     arguments: &'a SessionArguments,
+    counters: Option<TraceCounters>,
     json: bool,
 }
 
@@ -184,7 +194,7 @@ impl SessionEnding<'_> {
         child: Option<ChildProcess>,
         signals: &Signals,
     ) -> Result<CommandOutcome, RecordProblem> {
-        let Self { session, output, ended, arguments, json } = self;
+        let Self { session, output, ended, arguments, counters, json } = self;
         let is_command = child.is_some();
         // The signal that ended the command is no reason not to wait for its last output.
         let _ = signals.take();
@@ -207,10 +217,16 @@ impl SessionEnding<'_> {
             count
         });
         summary.running = if was_over { 0 } else { summary.running };
-        tell(&summary, captured, arguments, json)?;
+        tell(&summary, captured, counters.as_ref(), arguments, json)?;
         let is_whole = summary.problems.is_empty() && summary.lost.unwritten == 0;
         Ok(if is_whole { CommandOutcome::Complete } else { CommandOutcome::Incomplete })
     }
+}
+
+/// How far the counters of the CPUs on which this process may run are apart.
+fn compare_counters() -> TraceCounters {
+    let PreparedCounters { counters, frequency_hz } = PreparedCounters::measure();
+    TraceCounters { cpus: counters, frequency_hz }
 }
 
 /// Waits for a command that is no longer recorded: returns its exit status.
@@ -310,12 +326,19 @@ fn ask(client: &mut Client, session: &str, question: &RecorderRequest) -> Result
     client.ask(question)
 }
 
-fn detached(session: &str, output: &Path, json: bool) -> Result<CommandOutcome, RecordProblem> {
+fn detached(begun: &ActiveSession<'_>, json: bool) -> Result<CommandOutcome, RecordProblem> {
+    let ActiveSession { session, output, counters, .. } = begun;
     if json {
-        let object = serde_json::json!({"session": session, "output": output});
+        let mut object = serde_json::json!({"session": session, "output": output});
+        if let Some(counters) = counters {
+            object["counters"] = kymo_session::json::counters(counters);
+        }
         writeln!(plain_output(), "{object}")?;
     } else {
         writeln!(plain_output(), "session {session} records to {}", output.display())?;
+        if let Some(counters) = counters {
+            writeln!(plain_output(), "  counters  {}", crate::show::counters(counters))?;
+        }
         writeln!(plain_output(), "\nNext:  kymo status\n       kymo stop {session}")?;
     }
     Ok(CommandOutcome::Complete)
@@ -334,6 +357,7 @@ fn snapshot(client: &mut Client, session: &str, output: PathBuf) -> Result<Sessi
 fn tell(
     summary: &SessionSummary,
     captured: Option<LineCount>,
+    counters: Option<&TraceCounters>,
     arguments: &SessionArguments,
     json: bool,
 ) -> io::Result<()> {
@@ -342,12 +366,15 @@ fn tell(
         if let Some(LineCount { lines, cut }) = captured {
             object["captured"] = serde_json::json!({"lines": lines, "cut": cut});
         }
+        if let Some(counters) = counters {
+            object["counters"] = kymo_session::json::counters(counters);
+        }
         writeln!(plain_output(), "{object}").map_err(|error| at_output(&error))
     } else {
         let command = arguments.command.first().map(|word| word.to_string_lossy());
         let (command, chooses_programs) = (command.as_deref(), !arguments.rule.process.is_empty());
         // Standard output is the program's. A terminal may have been closed.
-        write_line(show::ended(summary, &SessionFacts { captured, command, chooses_programs }).trim_end());
+        write_line(show::ended(summary, &SessionFacts { captured, counters, command, chooses_programs }).trim_end());
         Ok(())
     }
 }
@@ -416,6 +443,7 @@ fn options(
         duration_ms: arguments.duration.map(|nanos| nanos.div_ceil(1_000_000)),
         command: (!arguments.command.is_empty()).then(|| command().collect::<Vec<_>>().join(" ")),
         triggers: super::trigger::parse_all(&arguments.triggers)?,
+        counters: Vec::new(),
     })
 }
 

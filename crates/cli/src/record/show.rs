@@ -7,14 +7,17 @@ use kymo_recorder::protocol::{LostEvents, SessionSummary};
 use kymo_recorder::select::SelectionRule;
 use kymo_recorder::trigger::{TriggerScope, TriggerStatus};
 use kymo_schema::level::LogLevel;
+use kymo_session::TraceCounters;
 
-use crate::show::{bytes, counted, duration, grouped};
+use crate::show::{self, bytes, counted, duration, grouped};
 
 /// Facts about a session where it ends, beside those from its recorder.
 #[derive(Default)]
 pub(crate) struct SessionFacts<'a> {
     /// Lines of its command that were recorded.
     pub(crate) captured: Option<LineCount>,
+    /// The counters of CPUs, if they were compared.
+    pub(crate) counters: Option<&'a TraceCounters>,
     /// The command that was started for it.
     pub(crate) command: Option<&'a str>,
     /// The arguments choose programs.
@@ -27,7 +30,9 @@ pub(crate) fn ended(summary: &SessionSummary, told: &SessionFacts<'_>) -> String
     let (events, programs) = (counted(summary.events, "event"), counted(summary.programs, "program"));
     if let Some(snapshots) = summary.snapshots {
         let taken = counted(snapshots.into(), "snapshot");
-        let text = format!("kept the events of {programs} in memory for {took}; {taken} taken\n") + &problems(summary);
+        let text = format!("kept the events of {programs} in memory for {took}; {taken} taken\n")
+            + &counters(told)
+            + &problems(summary);
         let is_lost = snapshots == 0 && summary.programs > 0;
         return text
             + if is_lost { "\nnote: nothing was written: `kymo snapshot` does, while a session lasts\n" } else { "" };
@@ -38,6 +43,7 @@ pub(crate) fn ended(summary: &SessionSummary, told: &SessionFacts<'_>) -> String
         let cut = if cut == 0 { String::new() } else { format!(", {} of them cut", grouped(cut)) };
         text += &format!("  output    {}{cut}, recorded by kymo itself\n", counted(lines, "line"));
     }
+    text += &counters(told);
     if summary.filtered > 0 {
         text += &format!("  filtered  {}\n", counted(summary.filtered, "event"));
     }
@@ -52,6 +58,10 @@ pub(crate) fn ended(summary: &SessionSummary, told: &SessionFacts<'_>) -> String
         _ => format!("\nNext:  kymo {path}\n       kymo print {path} | less\n"),
     };
     text + &room + &still_running(summary, told)
+}
+
+fn counters(told: &SessionFacts<'_>) -> String {
+    told.counters.map_or_else(String::new, |counters| format!("  counters  {}\n", show::counters(counters)))
 }
 
 fn problems(summary: &SessionSummary) -> String {

@@ -340,3 +340,37 @@ fn a_folder_that_is_removed_is_told() {
     let all = number(&summary, "/events") + number(&summary, "/lost/unwritten") + number(&summary, "/lost/full");
     assert_eq!(all, counted, "{summary}");
 }
+
+/// Counters of all CPUs are compared, as far as they answer, and all faces tell the same.
+#[test]
+fn counters_are_compared_before_a_session_that_is_prepared() {
+    let place = Place::new();
+    let words = ["record", "--prepare", "--json", "--duration", "10ms", "--output", "trace"];
+    let summary = place.json(&words);
+    let counters = &summary["counters"];
+    let cpus = counters["cpus"].as_array().expect("they are listed");
+    let threads = std::thread::available_parallelism().expect("it is known").get();
+    assert!(cpus.len() >= threads, "{counters}");
+    assert_eq!((number(&cpus[0], "/error_ns"), cpus[0]["offset_ns"].as_i64()), (0, Some(0)));
+    let known = cpus.iter().filter(|cpu| !cpu["offset_ns"].is_null()).count();
+    assert_eq!(counters["apart_ns"].is_null(), known < 2, "{counters}");
+    for cpu in cpus[1..].iter().filter(|cpu| !cpu["offset_ns"].is_null()) {
+        assert_eq!(number(cpu, "/error_ticks"), number(cpu, "/trip_ticks") / 2 + 1);
+    }
+    // The frequency of the trace is another measurement; ticks are the same.
+    let info = place.json(&["info", "trace", "--json"]);
+    let told = &info["traces"][0]["counters"];
+    let ticks = |of: &Value| {
+        of["cpus"].as_array().map(|cpus| cpus.iter().map(|cpu| cpu["offset_ticks"].clone()).collect::<Vec<_>>())
+    };
+    assert_eq!(ticks(told), ticks(counters));
+    assert_eq!(told["agree"], counters["agree"]);
+    let text = place.says(&["info", "trace"], 0);
+    assert!(text.contains("  counters  of "), "{text}");
+
+    place.says(&["record", "--duration", "10ms", "--output", "other"], 0);
+    assert_eq!(place.json(&["info", "other", "--json"])["traces"][0]["counters"], Value::Null);
+    let begun = place.json(&["record", "--prepare", "--detach", "--json", "--name", "s", "--output", "detached"]);
+    assert_eq!(begun["counters"]["cpus"].as_array().map(Vec::len), Some(cpus.len()));
+    stop(&place);
+}

@@ -1,11 +1,12 @@
-//! Events of the recorder itself: samples of its clocks, processes and their executable mappings,
-//! and losses that no lane can report.
+//! Events of the recorder itself: samples of its clocks, counters of CPUs, processes and their executable
+//! mappings, and losses that no lane can report.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
 
 use kymo_schema::definition::EventClass;
 use kymo_schema::field::{DefinedField, FieldType, IntegerType, ScalarType, ValueLabel};
+use kymo_skew::CpuCounter;
 use kymo_writer::EVENT_HEAD_BYTES;
 
 use crate::clock::ClockSample;
@@ -69,7 +70,7 @@ fn event(rest: &mut &[u8]) -> Option<Option<TraceLoss>> {
             Some(None)
         }
         2 => {
-            let (program, lane) = (number(rest)?, number(rest)? as u16);
+            let (program, lane) = (next_number(rest)?, next_number(rest)? as u16);
             let why = match take(rest, 1)?[0] {
                 0 => LossCause::NoLane,
                 1 => LossCause::Unreadable,
@@ -78,9 +79,10 @@ fn event(rest: &mut &[u8]) -> Option<Option<TraceLoss>> {
                 4 => LossCause::Undefined,
                 _ => LossCause::Full,
             };
-            let (events, events_ever, bytes) = (number(rest)?, number(rest)?, number(rest)?);
+            let (events, events_ever, bytes) = (next_number(rest)?, next_number(rest)?, next_number(rest)?);
             Some(Some(TraceLoss { program, lane, why, events, events_ever, bytes }))
         }
+        4 => take(rest, 33).map(|_| None),
         _ => None,
     }
 }
@@ -91,25 +93,18 @@ fn take<'b>(rest: &mut &'b [u8], bytes: usize) -> Option<&'b [u8]> {
     Some(taken)
 }
 
-fn number(rest: &mut &[u8]) -> Option<u64> {
+fn next_number(rest: &mut &[u8]) -> Option<u64> {
     let (bytes, behind) = rest.split_first_chunk::<8>()?;
     *rest = behind;
     Some(u64::from_le_bytes(*bytes))
 }
 
-/// All classes, in the order of `NamespaceKinds`.
+/// Classes that every trace has, in the order of their ids.
 pub(crate) static CLASSES: LazyLock<[Arc<EventClass>; 4]> = LazyLock::new(|| {
-    let number = |name: &str, is_signed, is_hex| {
-        field(name, FieldType::Scalar(ScalarType::Integer(IntegerType { bytes: 8, is_signed, is_hex })))
-    };
     let text = |name: &str| field(name, FieldType::Text);
     let labels = ["no_lane", "unreadable", "other_time", "unwritten", "undefined", "full"].into_iter().zip(0..);
     let labels = labels.map(|(name, value)| ValueLabel { name: name.to_owned(), value }).collect();
     let why = FieldType::Scalar(ScalarType::Enumeration(IntegerType::unsigned(1), labels));
-    let class = |name: &str, fields| {
-        let (provider, name) = ("kymo".to_owned(), name.to_owned());
-        Arc::new(EventClass { level: 6, fields, ..EventClass::new(provider, name) })
-    };
     let clock = vec![number("monotonic", true, false), number("realtime", true, false), number("width", false, false)];
     let process = vec![
         number("program", false, true),
@@ -138,6 +133,23 @@ pub(crate) static CLASSES: LazyLock<[Arc<EventClass>; 4]> = LazyLock::new(|| {
     ];
     [class("clock", clock), class("process", process), class("lost", lost), class("object", object)]
 });
+
+/// The class of counters of CPUs, which only prepared sessions have. Its id follows those of [`CLASSES`].
+pub(crate) static CPU_CLOCK: LazyLock<Arc<EventClass>> = LazyLock::new(|| {
+    let known = field("known", FieldType::Scalar(ScalarType::Boolean));
+    let offset = number("offset", true, false);
+    let [cpu, error, trip] = ["cpu", "error", "trip"].map(|name| number(name, false, false));
+    class("cpu_clock", vec![cpu, known, offset, error, trip])
+});
+
+fn class(name: &str, fields: Vec<DefinedField>) -> Arc<EventClass> {
+    let (provider, name) = ("kymo".to_owned(), name.to_owned());
+    Arc::new(EventClass { level: 6, fields, ..EventClass::new(provider, name) })
+}
+
+fn number(name: &str, is_signed: bool, is_hex: bool) -> DefinedField {
+    field(name, FieldType::Scalar(ScalarType::Integer(IntegerType { bytes: 8, is_signed, is_hex })))
+}
 
 fn field(name: &str, kind: FieldType) -> DefinedField {
     DefinedField { name: name.to_owned(), kind }
@@ -215,7 +227,17 @@ impl OwnEvents {
     pub(crate) fn clock(&mut self, cycles: u64, sample: &ClockSample) {
         let fields =
             [sample.monotonic_ns.to_le_bytes(), sample.realtime_ns.to_le_bytes(), sample.width_ticks.to_le_bytes()];
-        self.put(0, cycles, &fields.concat());
+        self.put(self.ids[0], cycles, &fields.concat());
+    }
+
+    /// `id`: that of [`CPU_CLOCK`].
+    pub(crate) fn cpu_clock(&mut self, id: u16, cycles: u64, counter: &CpuCounter) {
+        let offset = counter.offset.unwrap_or_default();
+        let mut fields = u64::from(counter.cpu).to_le_bytes().to_vec();
+        fields.push(counter.offset.is_some().into());
+        fields.extend(offset.offset_ticks.to_le_bytes());
+        [offset.error_ticks, offset.trip_ticks].iter().for_each(|ticks| fields.extend(ticks.to_le_bytes()));
+        self.put(id, cycles, &fields);
     }
 
     pub(crate) fn process(&mut self, cycles: u64, identity: &ProgramIdentity, pid_outside: Option<u32>) {
@@ -225,29 +247,29 @@ impl OwnEvents {
             fields.extend(number.to_le_bytes());
         }
         add_texts(&mut fields, [&identity.name, &identity.path]);
-        self.put(1, cycles, &fields);
+        self.put(self.ids[1], cycles, &fields);
     }
 
     pub(crate) fn object(&mut self, cycles: u64, program: u64, object: &ExecutableObject) {
         let numbers = [program, object.address, object.bytes, object.offset];
         let mut fields = numbers.map(u64::to_le_bytes).concat();
         add_texts(&mut fields, [&object.path, &object.build_id]);
-        self.put(3, cycles, &fields);
+        self.put(self.ids[3], cycles, &fields);
     }
 
     pub(crate) fn lost(&mut self, cycles: u64, loss: &TraceLoss) {
         let mut fields = [loss.program.to_le_bytes(), u64::from(loss.lane).to_le_bytes()].concat();
         fields.push(loss.why as u8);
         [loss.events, loss.events_ever, loss.bytes].iter().for_each(|number| fields.extend(number.to_le_bytes()));
-        self.put(2, cycles, &fields);
+        self.put(self.ids[2], cycles, &fields);
     }
 
-    fn put(&mut self, class: usize, cycles: u64, fields: &[u8]) {
+    fn put(&mut self, id: u16, cycles: u64, fields: &[u8]) {
         let cycles = cycles.max(self.end);
         if self.events == 0 {
             self.begin = cycles;
         }
-        self.bytes.extend(self.ids[class].to_le_bytes());
+        self.bytes.extend(id.to_le_bytes());
         self.bytes.extend((cycles as u32).to_le_bytes());
         self.bytes.extend(fields);
         (self.end, self.events) = (cycles, self.events + 1);
@@ -264,6 +286,8 @@ fn add_texts(fields: &mut Vec<u8>, texts: [&str; 2]) {
 
 #[cfg(test)]
 mod tests {
+    use kymo_skew::CounterOffset;
+
     use super::*;
     use crate::trace::chunk::BEFORE_EVENTS;
 
@@ -275,6 +299,9 @@ mod tests {
         let identity = ProgramIdentity { key: 7, pid: 8, name: text(), path: text(), ..ProgramIdentity::default() };
         let loss = TraceLoss { program: 7, lane: 3, why: LossCause::NoLane, events: 4, events_ever: 6, bytes: 0 };
         own.clock(6, &sample);
+        let offset = CounterOffset { offset_ticks: -5, error_ticks: 6, trip_ticks: 11 };
+        own.cpu_clock(4, 6, &CpuCounter { cpu: 1, offset: Some(offset) });
+        own.cpu_clock(4, 6, &CpuCounter { cpu: 2, offset: None });
         own.process(7, &identity, None);
         own.lost(8, &loss);
         own.clock(9, &sample);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kymo_skew::CpuCounter;
 use kymo_writer::CtfVersion;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,8 @@ pub struct OutputOptions {
     pub ring_bytes: Option<u64>,
     /// Kinds of namespaces: packets tell the namespaces of these kinds that threads are in.
     pub namespaces: NamespaceKinds,
+    /// Counters of CPUs: the trace tells them if its clock is the counter.
+    pub counters: Vec<CpuCounter>,
     /// More entries of the environment; the recorder knows the others.
     pub environment: Vec<(String, String)>,
     /// While this file exists, another recorder continues the trace if this one is killed; the

@@ -3,6 +3,7 @@
 //! It is also the programs and recorders of its tests: it starts itself.
 #![cfg(target_os = "linux")]
 
+mod counters;
 mod daemon;
 mod faults;
 mod filters;
