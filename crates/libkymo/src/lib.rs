@@ -1,7 +1,8 @@
 //! `libkymo.so` and `libkymo.a`: the [tracer](kymo_tracer) for programs in C and C++, which include
 //! `kymo/kymo.h`.
 //!
-//! It must never know more than that: the functions that the headers call belong to the tracer.
+//! It must never know more than that: the functions that the headers call belong to the tracer, and to
+//! [`kymo_skew`].
 //! `make libkymo` builds it without unwinding and without Rust's standard library, in 60 KiB.
 //! Builds for tests include the standard library, but do not use it.
 
@@ -9,6 +10,7 @@
 #![cfg(target_os = "linux")]
 
 mod marks;
+mod prepare;
 
 pub use kymo_tracer::{Context, Event, Write};
 

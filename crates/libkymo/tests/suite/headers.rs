@@ -60,6 +60,29 @@ fn definitions_say_what_was_written() {
 }
 
 #[test]
+fn programs_compare_counters_and_record_them() {
+    let languages = [("gcc", "-std=gnu11", "c"), ("clang-14", "-std=gnu17", "c"), ("g++", "-std=gnu++17", "c++")];
+    for (compiler, standard, language) in languages {
+        for how in ["-O2", "-DKYMO_OFF"] {
+            let folder = Folder::new();
+            let flags = [standard, "-x", language, how];
+            let Some(program) = folder.build_with(compiler, "prepare.c", &flags) else { break };
+            if how == "-DKYMO_OFF" {
+                assert!(std::process::Command::new(&program).status().expect("it runs").success());
+                continue;
+            }
+            let recordings = folder.run(&mut folder.command(&program));
+            let clocks: Vec<_> = recordings[0].of_name("kymo:cpu_clock").collect();
+            assert!(clocks.len() >= 2 && clocks.len().is_multiple_of(2), "each CPU twice: {}", clocks.len());
+            let numbers = |at: usize| [0, 1, 2, 3, 4].map(|value: usize| clocks[at].values[value].number());
+            let [_, known, offset, error, trip] = numbers(0);
+            assert_eq!([known, offset, error, trip], [1, 0, 0, 0], "{compiler}");
+            assert_eq!(numbers(0)[0], numbers(clocks.len() / 2)[0], "the first CPU is the first one again");
+        }
+    }
+}
+
+#[test]
 fn marks_need_no_definition() {
     for (compiler, standard, language) in [
         ("gcc", "-std=c11", "c"),
