@@ -14,6 +14,7 @@
 
 #![allow(unsafe_code, reason = "threads are pinned by system calls, and have memory of their own")]
 
+use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -26,6 +27,10 @@ const ROUNDS: u64 = 4000;
 const ASKING_NS: u64 = 40_000_000;
 /// How long the caller waits for a CPU at most.
 const WAITING_NS: u64 = 50_000_000;
+/// How often a side that hears nothing asks whether all is over, each time after some microseconds, before it
+/// sleeps for a moment.
+const ASKED_BEFORE_REST: u32 = 16;
+const REST_NS: u64 = 20_000;
 /// How long the counter is watched at least, for its frequency.
 const WATCHED_NS: u64 = 2_000_000;
 /// CPUs that a kernel knows at most.
@@ -56,9 +61,8 @@ pub fn measure(start: StartThread, tell: impl FnMut(CpuCounter)) -> u64 {
         compare_all(start, &allowed, tell);
     }
     let passed = now_ns() - begin.1;
-    let rest = libc::timespec { tv_sec: 0, tv_nsec: WATCHED_NS.saturating_sub(passed) as _ };
-    // Safety: the time is there while it sleeps. A signal may end it: then the frequency is less exact.
-    unsafe { libc::nanosleep(&raw const rest, core::ptr::null_mut()) };
+    // A signal may end it: then the frequency is less exact.
+    sleep(WATCHED_NS.saturating_sub(passed));
     let (ticks, nanos) = (counter().wrapping_sub(begin.0), (now_ns() - begin.1).max(1));
     ((u128::from(ticks) * 1_000_000_000 / u128::from(nanos)) as u64).max(1)
 }
@@ -161,7 +165,7 @@ extern "C" fn answers(memory: *mut c_void) -> *mut c_void {
     if pin(pair.first) {
         pair.answers.store(own_tid(), Ordering::Release);
         // It stays longer than the other one, which looks in the end whether it was pinned.
-        answer(&pair.exchange, counter, || pair.is_over(WAITING_NS));
+        answer(&pair.exchange, counter, pair.until(WAITING_NS));
     } else {
         pair.end(IS_OVER);
     }
@@ -173,7 +177,7 @@ extern "C" fn answers(memory: *mut c_void) -> *mut c_void {
 extern "C" fn asks(memory: *mut c_void) -> *mut c_void {
     // Safety: this thread is one of the owners.
     let pair = unsafe { &*memory.cast::<PinnedPair>() };
-    let found = if pin(pair.cpu) { ask(&pair.exchange, ROUNDS, counter, || pair.is_over(ASKING_NS)) } else { None };
+    let found = if pin(pair.cpu) { ask(&pair.exchange, ROUNDS, counter, pair.until(ASKING_NS)) } else { None };
     // If a CPU goes offline, the kernel moves its threads elsewhere, and changes their masks.
     let were_pinned = || is_pinned(0, pair.cpu) && is_pinned(pair.answers.load(Ordering::Acquire), pair.first);
     match found.filter(|_| were_pinned()) {
@@ -189,9 +193,19 @@ extern "C" fn asks(memory: *mut c_void) -> *mut c_void {
 }
 
 impl PinnedPair {
-    /// The caller is gone, or so much time.
-    fn is_over(&self, most_ns: u64) -> bool {
-        self.state.load(Ordering::Relaxed) != RUNNING || now_ns() - self.begin_ns > most_ns
+    /// Whether the caller is gone, or so much time; asked by a side that has heard nothing for some microseconds.
+    ///
+    /// If the other side has its turn at other times, because both CPUs are busy, both would spin without ever
+    /// meeting: schedulers give turns in a fixed order. A thread that sleeps for a moment has a turn soon after it.
+    fn until(&self, most_ns: u64) -> impl Fn() -> bool {
+        let asked = Cell::new(0_u32);
+        move || {
+            asked.set(asked.get().wrapping_add(1));
+            if asked.get().is_multiple_of(ASKED_BEFORE_REST) {
+                sleep(REST_NS);
+            }
+            self.state.load(Ordering::Relaxed) != RUNNING || now_ns() - self.begin_ns > most_ns
+        }
     }
 
     /// Ends it, unless it is over, and wakes the caller.
@@ -269,6 +283,13 @@ fn now_ns() -> u64 {
     // Safety: `time` has room for the result, and the clock always exists.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Sleeps for less than a second.
+fn sleep(nanos: u64) {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: nanos as _ };
+    // Safety: the time is there while it sleeps.
+    unsafe { libc::nanosleep(&raw const time, core::ptr::null_mut()) };
 }
 
 /// Reads the counter, ordered with all loads before it and all loads and stores behind it.

@@ -9,8 +9,9 @@ use crate::emit;
 use crate::model::SchemaSubsystem;
 use crate::problem::SchemaPlace;
 
-/// Functions of kymo/kymo.h and the headers that it includes.
-const FUNCTIONS: [&str; 22] = [
+/// Functions of kymo/kymo.h, the headers that it includes, and kymo/prepare.h.
+const FUNCTIONS: [&str; 23] = [
+    "kymo_compare_counters",
     "kymo_enter_slowly",
     "kymo_event_begin",
     "kymo_event_checkpoint",
