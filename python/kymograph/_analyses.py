@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kymograph._words import Options
 
 #: All analyses by name, also those that `Trace` has methods of its own for.
-NAMES = ("cpu", "syscalls", "io", "sched", "irq", "block", "memory", "pairs", "flows", "periods", "rates", "gaps", "threads", "count")
+NAMES = ("cpu", "syscalls", "io", "sched", "irq", "block", "memory", "pairs", "breakdown", "flows", "periods", "rates", "gaps", "threads", "count")
 
 
 class Analyses:

@@ -290,6 +290,31 @@ class Trace(Analyses):
         own = {"start": start, "stop": stop, "key": key, "group": group, "nested": nested}
         return self._ask("pairs", own | dict(options), {*own, *_options()})
 
+    def breakdown(
+        self,
+        *,
+        start: str | Sequence[str] | None = None,
+        stop: str | Sequence[str] | None = None,
+        key: str | Sequence[str] | None = None,
+        step: str | Sequence[str] | None = None,
+        **options: Unpack[Options],
+    ) -> Answer:
+        """Steps of operations: how long each takes, from a start event to its stop event: ``kymo breakdown``.
+
+        Args:
+            start: Events that begin an operation: ``NAME`` or ``NAME if EXPR``. Without ``start``, capability operations of
+                Barrelfish.
+            stop: Events that end an operation.
+            key: The field that all events of an operation share: ``FIELD``, or ``FIELD=FIELD`` if the end event has another
+                name for it.
+            step: Only these events are steps; otherwise every event with the key.
+
+        >>> trace.breakdown(start="jobs:begin", stop="jobs:end", key="id")["steps"]["step"]
+        ['jobs:chunk', 'jobs:end']
+        """
+        own = {"start": start, "stop": stop, "key": key, "step": step}
+        return self._ask("breakdown", own | dict(options), {*own, *_options()})
+
     def periods(
         self,
         *,

@@ -36,7 +36,7 @@ use std::sync::LazyLock;
 use kymo_filter::{Filter, NamePath};
 use kymo_format::TraceClass;
 
-use crate::roles::{CONTEXT, EventRole};
+use crate::roles::{CONTEXT, EventRole, FieldIndex};
 
 pub use pattern::{Captures, NamePattern};
 pub use problem::{MappingErrors, MappingProblem, MappingProblemKind};
@@ -67,6 +67,8 @@ pub struct Section {
     pub context: Vec<Alternatives>,
     /// Where each field of the role is.
     pub fields: Vec<Alternatives>,
+    /// Fields that this section requires, beside those that the role requires.
+    pub required: Vec<FieldIndex>,
 }
 
 /// The first that a class of events has; nothing, if the mapping does not say where.
@@ -147,7 +149,7 @@ impl Section {
     #[must_use]
     pub fn new(role: EventRole, events: Vec<NamePattern>) -> Self {
         let fields = vec![Vec::new(); role.facts().fields.len()];
-        Self { role, events, when: None, context: vec![Vec::new(); CONTEXT.len()], fields }
+        Self { role, events, when: None, context: vec![Vec::new(); CONTEXT.len()], fields, required: Vec::new() }
     }
 
     /// The texts of the stars of the first pattern that a name matches.

@@ -11,7 +11,7 @@
 //! place), or values of fields that were requested by path. Open begins at the border of two parts
 //! are matched when they merge; see [`crate::chains`].
 
-mod question;
+pub(crate) mod question;
 mod report;
 #[cfg(test)]
 mod tests;

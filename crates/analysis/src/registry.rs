@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 use crate::block::BlockAnalysis;
 use crate::count::CountAnalysis;
 use crate::cpu::Cpu;
-use crate::declared::AnalysisDeclaration;
+use crate::declared::{AnalysisDeclaration, breakdown_description};
 use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::gaps::Gaps;
 use crate::headline::{Headline, HeadlineMaker, HeadlineTables};
@@ -46,6 +46,7 @@ pub fn analyses() -> &'static [AnalysisEntry] {
             AnalysisEntry::plain(BlockAnalysis::description(), BlockAnalysis::question),
             AnalysisEntry::plain(MemoryAnalysis::description(), MemoryAnalysis::question),
             AnalysisEntry::new(PairsAnalysis::description(), AnalysisKind::Pairs(PairsQuestion::by_roles())),
+            AnalysisEntry::new(breakdown_description(), AnalysisKind::Own(AnalysisDeclaration::breakdown())),
             AnalysisEntry::plain(MessagesAnalysis::description(), MessagesAnalysis::question),
             AnalysisEntry::new(PeriodsAnalysis::description(), AnalysisKind::Periods(PeriodsQuestion::default())),
             AnalysisEntry::plain(Rates::description(), Rates::question),
@@ -124,7 +125,7 @@ impl AnalysisKind {
         let Question { needs, essential, mapping, .. } = self.question(&wishes);
         match self {
             Self::Periods(_) => return Some("events that begin and end the periods of `--period`".to_owned()),
-            Self::Own(_) => return Some("the events that its file names".to_owned()),
+            Self::Own(declaration) => return Some(declaration.looked_for()),
             Self::Pairs(_) if mapping.is_some() => return Some("the events of `--start` and `--stop`".to_owned()),
             _ => {}
         }

@@ -15,7 +15,9 @@ use kymo_session::{
 use crate::CommandOutcome;
 use crate::answer::words::duration_word;
 use crate::answer::{AnswerView, InstantFormat, Manner, show};
-use crate::arguments::{AnalysisArguments, Command, PairsArguments, PeriodsArguments, SpanArguments};
+use crate::arguments::{
+    AnalysisArguments, BreakdownArguments, Command, PairsArguments, PeriodsArguments, SpanArguments,
+};
 use crate::progress::watched;
 use crate::select::understood;
 use crate::show::bytes;
@@ -144,7 +146,10 @@ fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) ->
             show(session, &analysis.kind.tables(), &answer, &report, &view, manner)
         }
         Err(AnalysisRefusal::Question(message)) => Err(StopReason::Usage(message)),
-        Err(AnalysisRefusal::Traces(message)) => Err(StopReason::unanswerable(&message)),
+        Err(AnalysisRefusal::Traces(message)) => {
+            let hint = if analysis.name == "breakdown" { "; --start, --stop and --key name other events" } else { "" };
+            Err(StopReason::unanswerable(&format!("{message}{hint}")))
+        }
     }
 }
 
@@ -221,6 +226,7 @@ pub(crate) fn of_command(command: &Command) -> Option<Result<(Analysis, &Analysi
     match command {
         Command::Analysis(entry, told) => Some(Ok(((*entry).clone(), told))),
         Command::Pairs(arguments) => Some(pairs(arguments).map(|analysis| (analysis, &arguments.told))),
+        Command::Breakdown(arguments) => Some(breakdown(arguments).map(|analysis| (analysis, &arguments.told))),
         Command::Periods(arguments) => Some(Ok((periods(arguments), &arguments.told))),
         Command::Analyse(arguments) => Some(named(&arguments.analysis).map(|analysis| (analysis, &arguments.told))),
         _ => None,
@@ -231,13 +237,25 @@ pub(crate) fn of_command(command: &Command) -> Option<Result<(Analysis, &Analysi
 fn pairs(arguments: &PairsArguments) -> Result<Analysis, StopReason> {
     let group = arguments.group.as_deref();
     let question = PairsQuestion::parse(&arguments.start, &arguments.stop, &arguments.key, group, arguments.nested);
-    let question = question.map_err(|problem| {
-        StopReason::Usage(match problem {
-            PairsProblem::Half => "--start needs --stop, and --stop needs --start".to_owned(),
-            PairsProblem::Expression(text, problems) => problems.iter().map(|problem| problem.render(&text)).collect(),
-        })
-    })?;
-    Ok(known("pairs", AnalysisKind::Pairs(question)))
+    Ok(known("pairs", AnalysisKind::Pairs(question.map_err(refused_pairs)?)))
+}
+
+/// Which operations: those that the registry knows, if the arguments name none.
+fn breakdown(arguments: &BreakdownArguments) -> Result<Analysis, StopReason> {
+    let BreakdownArguments { start, stop, key, step, .. } = arguments;
+    let declaration = match start.is_empty() {
+        true => AnalysisDeclaration::breakdown(),
+        false => AnalysisDeclaration::of_operations(start, step, stop, key).map_err(refused_pairs)?,
+    };
+    Ok(known("breakdown", AnalysisKind::Own(declaration)))
+}
+
+/// Why events and keys cannot be understood.
+fn refused_pairs(problem: PairsProblem) -> StopReason {
+    StopReason::Usage(match problem {
+        PairsProblem::Half => "--start needs --stop, and --stop needs --start".to_owned(),
+        PairsProblem::Expression(text, problems) => problems.iter().map(|problem| problem.render(&text)).collect(),
+    })
 }
 
 /// Which sums of periods.

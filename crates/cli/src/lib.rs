@@ -275,9 +275,8 @@ fn run(arguments: &Arguments) -> Result<CommandOutcome, StopReason> {
         Command::Index(arguments) => Ok(index::run(arguments)?),
         Command::Check(arguments) => Ok(check::run(arguments)?),
         Command::Metadata(arguments) => Ok(metadata::run(arguments)?),
-        Command::Analysis(..) | Command::Pairs(_) | Command::Periods(_) | Command::Analyse(_) => {
-            analyses::run_command(command)
-        }
+        Command::Analysis(..) | Command::Analyse(_) => analyses::run_command(command),
+        Command::Pairs(_) | Command::Breakdown(_) | Command::Periods(_) => analyses::run_command(command),
         Command::State(arguments) => match open(&arguments.common, 0) {
             Some(session) => state::run(&session, arguments),
             None => Ok(CommandOutcome::Incomplete),

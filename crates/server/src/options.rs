@@ -89,6 +89,8 @@ enum OrderName {
     Hierarchy,
 }
 
+/// The analysis of operations, whose events are named as those of pairs.
+const BREAKDOWN: &str = "breakdown";
 /// More bins than a user looks at.
 const BINS_MAX: usize = 100_000;
 
@@ -128,7 +130,9 @@ impl Asks {
             true => Err(RequestRefusal::parameter(member, format!("`{member}` says something to `{of}` alone"))),
             false => Ok(()),
         };
-        only("pairs", options.pairs.is_some(), "pairs")?;
+        if name != BREAKDOWN {
+            only("pairs", options.pairs.is_some(), "pairs")?;
+        }
         only("sums", options.sums.is_some(), "periods")?;
         only("declaration", options.declaration.is_some(), "own")?;
         if name == "own" {
@@ -143,6 +147,7 @@ impl Asks {
             || RequestRefusal::parameter("kind", format!("there is no analysis `{name}`; there are: {}, own", names()));
         let mut entry = find_analysis(name).ok_or_else(absent)?.clone();
         match (&options.pairs, &options.sums) {
+            (Some(operations), _) if name == BREAKDOWN => entry.kind = AnalysisKind::Own(operations.operations()?),
             (Some(pairs), _) => entry.kind = AnalysisKind::Pairs(pairs.question()?),
             (_, Some(sums)) => entry.kind = AnalysisKind::Periods(sums.question()),
             (None, None) => {}
@@ -154,13 +159,27 @@ impl Asks {
 impl Pairs {
     fn question(&self) -> Result<PairsQuestion, RequestRefusal> {
         let parsed = PairsQuestion::parse(&self.start, &self.stop, &self.keys, self.group.as_deref(), self.nested);
-        parsed.map_err(|problem| match problem {
-            PairsProblem::Half => RequestRefusal::parameter("pairs", "`start` needs `stop`, and `stop` needs `start`"),
+        parsed.map_err(|problem| Self::refusal(problem, "`start` needs `stop`, and `stop` needs `start`"))
+    }
+
+    /// The same events as begins and ends of operations with steps.
+    fn operations(&self) -> Result<AnalysisDeclaration, RequestRefusal> {
+        const NEEDED: &str = "`breakdown` needs `start`, `stop` and `keys`, and has neither `group` nor `nested`";
+        if self.group.is_some() || self.nested {
+            return Err(RequestRefusal::parameter("pairs", NEEDED));
+        }
+        let parsed = AnalysisDeclaration::of_operations(&self.start, &[], &self.stop, &self.keys);
+        parsed.map_err(|problem| Self::refusal(problem, NEEDED))
+    }
+
+    fn refusal(problem: PairsProblem, half: &str) -> RequestRefusal {
+        match problem {
+            PairsProblem::Half => RequestRefusal::parameter("pairs", half),
             PairsProblem::Expression(text, problems) => {
                 let lines: String = problems.iter().map(|problem| problem.render(&text)).collect();
                 RequestRefusal::parameter("pairs", lines.trim_end())
             }
-        })
+        }
     }
 }
 

@@ -193,18 +193,17 @@ pub fn matching<'m>(
 ) -> Result<Matching<'m>, RoleRefusal> {
     let facts = section.role.facts();
     let choice = |said: &[ValueSource], facts: &FieldFacts| choose(said, facts.kind, Some(captures), names);
+    let is_required = |place: FieldIndex| facts.fields[place].is_required || section.required.contains(&place);
     let field = |(place, (said, facts)): (FieldIndex, (&Vec<ValueSource>, &FieldFacts))| {
-        let is_looked_for = facts.is_required || is_needed(section.role, place);
+        let is_looked_for = is_required(place) || is_needed(section.role, place);
         if is_looked_for { choice(said, facts) } else { FieldMatch::NotSaid }
     };
     let fields: Vec<FieldMatch> = section.fields.iter().zip(facts.fields).enumerate().map(field).collect();
-    let lacks =
-        |(facts, choice): &(&FieldFacts, &FieldMatch)| facts.is_required && !matches!(choice, FieldMatch::Chosen(_));
-    let lacking: Vec<_> = facts.fields.iter().zip(&fields).filter(lacks).collect();
+    let lacks = |place: &FieldIndex| is_required(*place) && !matches!(fields[*place], FieldMatch::Chosen(_));
+    let lacking: Vec<_> = (0..fields.len()).filter(lacks).collect();
     if !lacking.is_empty() {
-        return Err(RoleRefusal::Required(
-            lacking.iter().map(|(facts, choice)| (facts.name, (*choice).clone())).collect(),
-        ));
+        let told = lacking.into_iter().map(|place| (facts.fields[place].name, fields[place].clone()));
+        return Err(RoleRefusal::Required(told.collect()));
     }
     let condition = match &section.when {
         None => None,

@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::counters::Counters;
+use super::operations::{
+    OperationAct, OperationContext, OperationIdentity, OperationNames, OperationPost, OperationStep, Operations,
+};
 use super::states::{ItemStates, StateContext};
 use super::{AnalysisDeclaration, ItemKind, KEY_FIELDS_MAX, RuleAction};
 use crate::key::{Key, KeyValue};
@@ -21,6 +24,8 @@ pub struct DeclaredAnalysis {
     name: String,
     items: Vec<(String, DeclaredKind)>,
     rules: Vec<RuleFacts>,
+    /// Names of classes of events, each once, in order: steps have places of them.
+    events: Vec<String>,
     lanes: Vec<LaneFacts>,
     /// Where events of any lane may be missing.
     holes: Windows,
@@ -31,6 +36,7 @@ pub struct DeclaredAnalysis {
 #[derive(Debug)]
 enum DeclaredKind {
     Pairs(Box<PairsAnalysis>),
+    Operations { key_fields: usize, early_ns: u64 },
     States,
     Counter,
 }
@@ -53,6 +59,7 @@ pub struct DeclaredState {
 #[derive(Debug, Serialize, Deserialize)]
 enum ItemState {
     Pairs(pairs::PairState),
+    Operations(Box<Operations>),
     States(ItemStates),
     Counter(Counters),
 }
@@ -75,6 +82,7 @@ pub struct DeclaredNote {
 #[derive(Debug)]
 pub(super) enum ItemChange {
     Pair(pairs::PairNote),
+    Operation(Box<OperationPost>),
     Set(Key, Option<KeyValue>),
     Add(Key, i64),
     To(Key, i64),
@@ -91,6 +99,7 @@ impl DeclaredAnalysis {
                 setup,
                 &PairsOptions { is_nested, ..PairsOptions::default() },
             ))),
+            ItemKind::Operations { key_fields, early_ns } => DeclaredKind::Operations { key_fields, early_ns },
             ItemKind::States => DeclaredKind::States,
             ItemKind::Counter => DeclaredKind::Counter,
         };
@@ -100,8 +109,12 @@ impl DeclaredAnalysis {
             key_fields: rule.key.len().min(KEY_FIELDS_MAX),
             has_value: rule.value.is_some(),
         };
+        let mut events: Vec<String> = setup.classes.iter().map(|class| (*class.name).to_owned()).collect();
+        events.sort_unstable();
+        events.dedup();
         Self {
             name: declaration.name.clone(),
+            events,
             items: declaration.items.iter().map(|item| (item.name.clone(), kind(item.kind))).collect(),
             rules: declaration.rules.iter().map(facts).collect(),
             periods: CoursePeriods::new(setup),
@@ -136,11 +149,54 @@ impl DeclaredAnalysis {
                 ItemChange::Pair(pairs::PairNote::Begin(key, OpenPair::anywhere(time, group, is_wanted)))
             }
             RuleAction::End => ItemChange::Pair(pairs::PairNote::End(key, UnmatchedEnd::anywhere(time, is_wanted))),
+            RuleAction::Step => return None,
             RuleAction::Set => ItemChange::Set(key, Some(label()?)),
             RuleAction::Clear => ItemChange::Set(key, None),
             RuleAction::Add => ItemChange::Add(key, number()?),
             RuleAction::To => ItemChange::To(key, number()?),
         })
+    }
+
+    /// The effect of an event on operations; `None` if it lacks a field. `is_again`: another rule has told it already.
+    fn operation(
+        &self,
+        (rule, key_fields): (RuleFacts, usize),
+        meaning: RoleEvent<'_>,
+        (lane, is_wanted): (&LaneFacts, bool),
+        is_again: bool,
+    ) -> Option<OperationPost> {
+        let event = meaning.event;
+        let part = |places: std::ops::Range<usize>| -> Option<Key> {
+            let labels = places.map(|place| meaning.value(rule::KEY_1 + place).map(KeyValue::from));
+            Some(Key::from(labels.collect::<Option<Vec<KeyValue>>>()?))
+        };
+        let identity = || {
+            let group = meaning.value(rule::VALUE).map(KeyValue::from).map_or(Key::Empty, Key::one);
+            Some(OperationIdentity { group, within: part(key_fields..rule.key_fields)? })
+        };
+        let act = match rule.act {
+            RuleAction::Begin => OperationAct::Begin(identity()?),
+            RuleAction::End => OperationAct::End(identity()?),
+            _ => OperationAct::Step,
+        };
+        let name = self.events.binary_search_by(|known| known.as_str().cmp(&event.class.name)).ok()?;
+        let cpu = event.cpu().or(lane.cpu);
+        let step = OperationStep { time: event.time, name: u32::try_from(name).ok()?, cpu };
+        Some(OperationPost { key: part(0..key_fields)?, act, step, is_step: !is_again, is_wanted })
+    }
+
+    /// Whether one of the first rules of an event is about an item.
+    fn is_told(&self, item: usize, event: &AnalysisEvent<'_>, rules: usize) -> bool {
+        event.roles().take(rules).filter_map(|other| self.rule(other)).any(|other| other.item == item)
+    }
+
+    fn rule(&self, meaning: RoleEvent<'_>) -> Option<RuleFacts> {
+        let number = meaning.integer(rule::NUMBER).and_then(|number| usize::try_from(number).ok())?;
+        self.rules.get(number).copied()
+    }
+
+    fn operations(&self, early_ns: u64) -> OperationContext<'_> {
+        OperationContext { holes: &self.holes, wishes: &self.wishes, early_ns }
     }
 
     /// The period of a time, where the trace says when it begins and ends.
@@ -166,7 +222,7 @@ impl Analysis for DeclaredAnalysis {
     type Note = DeclaredNote;
 
     fn identity(&self) -> AnalysisIdentity {
-        AnalysisIdentity { name: "declared", version: 2 }
+        AnalysisIdentity { name: "declared", version: 3 }
     }
 
     fn shape(&self) -> PartShape {
@@ -176,6 +232,7 @@ impl Analysis for DeclaredAnalysis {
     fn init(&self) -> DeclaredState {
         let state = |(_, kind): &(String, DeclaredKind)| match kind {
             DeclaredKind::Pairs(pairs) => ItemState::Pairs(pairs.init()),
+            DeclaredKind::Operations { .. } => ItemState::Operations(Box::new(Operations::new(&self.wishes))),
             DeclaredKind::States => ItemState::States(ItemStates::default()),
             DeclaredKind::Counter => ItemState::Counter(Counters::default()),
         };
@@ -188,9 +245,23 @@ impl Analysis for DeclaredAnalysis {
 
     fn step(&self, lane: &mut DeclaredLane<'_>, event: &AnalysisEvent<'_>, notes: &mut LaneNotes<DeclaredNote>) {
         let is_wanted = self.wishes.wants(lane.facts, event);
-        for meaning in event.roles().filter(|meaning| meaning.role == EventRole::Rule) {
-            let number = meaning.integer(rule::NUMBER).and_then(|number| usize::try_from(number).ok());
-            let Some(&rule) = number.and_then(|number| self.rules.get(number)) else { continue };
+        for (place, meaning) in event.roles().enumerate().filter(|(_, meaning)| meaning.role == EventRole::Rule) {
+            let Some(rule) = self.rule(meaning) else { continue };
+            if let DeclaredKind::Operations { key_fields, .. } = self.items[rule.item].1 {
+                let is_again = self.is_told(rule.item, event, place);
+                if is_again && rule.act == RuleAction::Step {
+                    continue;
+                }
+                let facts = (lane.facts, is_wanted);
+                match self.operation((rule, key_fields), meaning, facts, is_again) {
+                    Some(post) => {
+                        let change = ItemChange::Operation(Box::new(post));
+                        notes.push(event.time, DeclaredNote { item: rule.item, change });
+                    }
+                    None => lane.lacking[rule.item] += 1,
+                }
+                continue;
+            }
             if !is_wanted && !matches!(rule.act, RuleAction::Begin | RuleAction::End) {
                 continue;
             }
@@ -205,6 +276,9 @@ impl Analysis for DeclaredAnalysis {
         match (&mut state.items[note.item], note.change, &self.items[note.item].1) {
             (ItemState::Pairs(state), ItemChange::Pair(note), DeclaredKind::Pairs(pairs)) => {
                 pairs.note(state, lane, time, note);
+            }
+            (ItemState::Operations(state), ItemChange::Operation(post), DeclaredKind::Operations { early_ns, .. }) => {
+                state.note(&self.operations(*early_ns), *post);
             }
             (ItemState::States(states), ItemChange::Set(key, value), _) => {
                 states.set(&self.frame(), time, &key, value.as_ref());
@@ -223,6 +297,7 @@ impl Analysis for DeclaredAnalysis {
         for (item, count) in state.items.iter_mut().zip(end.lacking) {
             match item {
                 ItemState::Pairs(pairs) => pairs.lack_key(count),
+                ItemState::Operations(operations) => operations.lacking += count,
                 ItemState::States(states) => states.lacking += count,
                 ItemState::Counter(counters) => counters.lacking += count,
             }
@@ -235,6 +310,11 @@ impl Analysis for DeclaredAnalysis {
                 (ItemState::Pairs(left), ItemState::Pairs(right), DeclaredKind::Pairs(pairs)) => {
                     pairs.merge(left, right);
                 }
+                (
+                    ItemState::Operations(left),
+                    ItemState::Operations(right),
+                    DeclaredKind::Operations { early_ns, .. },
+                ) => left.merge(&self.operations(*early_ns), *right),
                 (ItemState::States(left), ItemState::States(right), _) => left.merge(&self.frame(), right),
                 (ItemState::Counter(left), ItemState::Counter(right), _) => left.merge(right),
                 _ => {}
@@ -242,10 +322,17 @@ impl Analysis for DeclaredAnalysis {
         }
     }
 
+    fn merges_in_order(&self) -> bool {
+        self.items.iter().any(|(_, kind)| matches!(kind, DeclaredKind::Operations { .. }))
+    }
+
     fn anchor(&self, state: &mut DeclaredState) {
         for (state, (_, kind)) in state.items.iter_mut().zip(&self.items) {
             match (state, kind) {
                 (ItemState::Pairs(state), DeclaredKind::Pairs(pairs)) => pairs.anchor(state),
+                (ItemState::Operations(state), DeclaredKind::Operations { early_ns, .. }) => {
+                    state.anchor(&self.operations(*early_ns));
+                }
                 (ItemState::States(states), _) => states.anchor(&self.frame()),
                 _ => {}
             }
@@ -257,11 +344,18 @@ impl Analysis for DeclaredAnalysis {
             matches!(
                 (state, kind),
                 (ItemState::Pairs(_), DeclaredKind::Pairs(_))
+                    | (ItemState::Operations(_), DeclaredKind::Operations { .. })
                     | (ItemState::States(_), DeclaredKind::States)
                     | (ItemState::Counter(_), DeclaredKind::Counter)
             )
         };
-        state.items.len() == self.items.len() && state.items.iter().zip(&self.items).all(is_alike)
+        let has_names = |state: &ItemState| match state {
+            ItemState::Operations(operations) => operations.fits(self.events.len()),
+            _ => true,
+        };
+        state.items.iter().all(has_names)
+            && state.items.len() == self.items.len()
+            && state.items.iter().zip(&self.items).all(is_alike)
     }
 
     fn finish(&self, state: &DeclaredState) -> Result<Answer, SpoolError> {
@@ -273,6 +367,10 @@ impl Analysis for DeclaredAnalysis {
                     let mut answer = pairs.finish(state)?;
                     answer.tables.iter_mut().for_each(|table| table.title = format!("{name}: {}", table.title));
                     tables.extend(answer.tables);
+                }
+                (ItemState::Operations(state), DeclaredKind::Operations { early_ns, .. }) => {
+                    let names = OperationNames { item: name, events: &self.events };
+                    tables.extend(state.tables(&self.operations(*early_ns), names));
                 }
                 (ItemState::States(states), _) => {
                     tables.push(states.table(&frame, name));

@@ -13,7 +13,7 @@ use crate::mapping::{MappingErrors, MappingProblemKind as Kind, ValueSource};
 pub const KEY_FIELDS_MAX: usize = 8;
 
 const A_RULE: &str = "an event's name, a table (`{ event = ..., when = ... }`), or a list of these";
-const AN_ITEM: &str = "tables: `[[pairs]]`, `[[states]]`, `[[counters]]` with their keys";
+const AN_ITEM: &str = "tables: `[[pairs]]`, `[[operations]]`, `[[states]]`, `[[counters]]` with their keys";
 
 /// Reads an own analysis.
 pub(super) fn declaration(text: &str) -> Result<AnalysisDeclaration, MappingErrors> {
@@ -34,13 +34,13 @@ pub(super) fn declaration(text: &str) -> Result<AnalysisDeclaration, MappingErro
     // The tree has an order of its own.
     let mut items = reader.items;
     items.sort_by_key(|item| item.at);
-    let mut rules: Vec<(bool, usize, EventRule)> = Vec::new();
+    let mut rules: Vec<(u8, usize, EventRule)> = Vec::new();
     for (place, item) in items.iter_mut().enumerate() {
         for (at, rule) in item.rules.drain(..) {
-            rules.push((rule.act != RuleAction::End, at, EventRule { item: place, ..rule }));
+            rules.push((rule.act.turn(), at, EventRule { item: place, ..rule }));
         }
     }
-    rules.sort_by_key(|&(is_no_end, at, _)| (is_no_end, at));
+    rules.sort_by_key(|&(turn, at, _)| (turn, at));
     let rules = rules.into_iter().map(|(_, _, rule)| rule).collect();
     Ok(AnalysisDeclaration { name, items: items.into_iter().map(|item| item.item).collect(), rules })
 }
@@ -56,6 +56,9 @@ struct ReadItem {
     /// With where they stand.
     rules: Vec<(usize, EventRule)>,
 }
+
+/// The items that a file may have.
+const ITEMS: [&str; 4] = ["pairs", "operations", "states", "counters"];
 
 /// Words that a rule of an item may have.
 struct Grammar<'k> {
@@ -105,9 +108,9 @@ impl Declarer<'_> {
 
     /// The file; its name.
     fn file(&mut self, table: &DeTable<'_>) -> String {
-        self.words(table, "an own analysis", &["name", "pairs", "states", "counters"]);
+        self.words(table, "an own analysis", &[&["name"], &ITEMS[..]].concat());
         let name = self.name(table, 0, "an own analysis");
-        for word in ["pairs", "states", "counters"] {
+        for word in ITEMS {
             for value in get(table, word).map(|value| self.reader.list(value)).unwrap_or_default() {
                 let DeValue::Table(table) = value.get_ref() else {
                     self.reader.unexpected(value, AN_ITEM);
@@ -115,6 +118,7 @@ impl Declarer<'_> {
                 };
                 match word {
                     "pairs" => self.pairs(table, value.span()),
+                    "operations" => self.operations(table, value.span()),
                     "states" => self.states(table, value.span()),
                     _ => self.counters(table, value.span()),
                 }
@@ -147,6 +151,53 @@ impl Declarer<'_> {
             self.rules(value, &grammar("`end`", RuleAction::End, None), &mut rules);
         }
         self.item(span.start, DeclaredItem { name, kind: ItemKind::Pairs { is_nested }, unit: None }, rules);
+    }
+
+    fn operations(&mut self, table: &DeTable<'_>, span: Range<usize>) {
+        const PLACE: &str = "`operations`";
+        const KEY: (&str, &str, &str) = (PLACE, "key", "the fields that all events of an operation have");
+        self.words(table, PLACE, &["name", "key", "begin", "step", "end", "group", "within", "early"]);
+        let name = self.name(table, span.start, PLACE);
+        self.required(table, span.start, KEY);
+        let key = self.key(table);
+        let group = get(table, "group").and_then(|value| self.reader.source(value));
+        let early = get(table, "early").and_then(|value| self.reader.integer(value, "a number of nanoseconds"));
+        let words = &["event", "when", "key"][..];
+        let with_group = &["event", "when", "key", "group"][..];
+        let grammar = |place, act, value: &Option<ValueSource>| {
+            let words = if act == RuleAction::Step { words } else { with_group };
+            Grammar { place, words, act, key: &key, value: value.clone() }
+        };
+        let (mut rules, mut ends) = (Vec::new(), Vec::new());
+        match get(table, "step") {
+            Some(value) => self.rules(value, &grammar("`step`", RuleAction::Step, &None), &mut rules),
+            None => rules.push((span.start, EventRule::any_step(key.clone()))),
+        }
+        if let Some(value) = self.required(table, span.start, (PLACE, "begin", "the event that begins an operation")) {
+            self.rules(value, &grammar("`begin`", RuleAction::Begin, &group), &mut ends);
+        }
+        if let Some(value) = self.required(table, span.start, (PLACE, "end", "the event that ends an operation")) {
+            self.rules(value, &grammar("`end`", RuleAction::End, &group), &mut ends);
+        }
+        // Begins and ends have their place in common, too, which steps need not have.
+        let within: Vec<ValueSource> = get(table, "within")
+            .map(|value| self.reader.list(value))
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(|field| self.reader.source(field))
+            .collect();
+        let longest = ends.iter().map(|(_, rule)| rule.key.len() + within.len()).max().unwrap_or(0);
+        if longest > KEY_FIELDS_MAX {
+            self.reader.problem(span.start, Kind::KeyFieldsMax(longest));
+        }
+        let key_fields = key.len();
+        let kind = ItemKind::Operations { key_fields, early_ns: early.unwrap_or(0).try_into().unwrap_or(0) };
+        rules.extend(ends);
+        self.item(span.start, DeclaredItem { name, kind, unit: None }, rules);
+        let item = self.items.last_mut().expect("it was added");
+        for (_, rule) in item.rules.iter_mut().filter(|(_, rule)| rule.act != RuleAction::Step) {
+            rule.key.extend_from_slice(&within);
+        }
     }
 
     fn states(&mut self, table: &DeTable<'_>, span: Range<usize>) {
@@ -215,7 +266,7 @@ impl Declarer<'_> {
                     into.push((at, rule));
                 }
                 // An event alone changes nothing.
-                DeValue::String(_) if matches!(grammar.act, RuleAction::Begin | RuleAction::End) => {
+                DeValue::String(_) if matches!(grammar.act, RuleAction::Begin | RuleAction::Step | RuleAction::End) => {
                     into.push((at, rule(self.reader.patterns(value))));
                 }
                 _ => self.reader.unexpected(value, A_RULE),
@@ -231,6 +282,9 @@ impl Declarer<'_> {
         if get(table, "key").is_some() {
             rule.key = self.key(table);
         }
+        if let Some(group) = get(table, "group").filter(|_| grammar.words.contains(&"group")) {
+            rule.value = self.reader.source(group);
+        }
         let (add, to) = (get(table, "add"), get(table, "to"));
         match grammar.act {
             RuleAction::Set => match to {
@@ -242,7 +296,7 @@ impl Declarer<'_> {
                 (None, Some(to)) => (rule.act, rule.value) = (RuleAction::To, self.value(to)),
                 _ => self.reader.problem(at, Kind::Change),
             },
-            RuleAction::Begin | RuleAction::End | RuleAction::Clear | RuleAction::To => {}
+            RuleAction::Begin | RuleAction::Step | RuleAction::End | RuleAction::Clear | RuleAction::To => {}
         }
         let stars = rule.events.iter().map(crate::mapping::NamePattern::stars).min().unwrap_or(0);
         for source in rule.key.iter().chain(&rule.value) {

@@ -4,7 +4,7 @@
 use expect_test::{Expect, expect};
 
 use super::{AnalysisDeclaration, DeclaredAnalysis, History};
-use crate::mapping::ValueSource;
+use crate::mapping::{Section, ValueSource};
 use crate::roles::{EventRole, rule};
 use crate::testing::{Random, Script, text};
 use crate::{Analysis, BoundClass, BoundRole, FieldSlot, Wishes};
@@ -14,7 +14,7 @@ fn slot(value: &str) -> FieldSlot {
 }
 
 /// A trace from lines as in [`Script`], with names and fields of events, bound to a file.
-fn script(text: &str, declaration: &AnalysisDeclaration) -> Script {
+pub(super) fn script(text: &str, declaration: &AnalysisDeclaration) -> Script {
     let mut lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let lanes: Vec<&str> = lines.extract_if(.., |line| line.starts_with("lane")).collect();
     let mut script = Script::parse(&lanes.join("\n"));
@@ -31,7 +31,11 @@ fn script(text: &str, declaration: &AnalysisDeclaration) -> Script {
             ValueSource::Capture(_) => panic!("captures are tested elsewhere"),
         };
         let sections = declaration.mapping().sections;
-        let matching = sections.iter().filter(|section| section.captures(words[2]).is_some());
+        let has = |section: &Section| {
+            let is_there = |place: &usize| section.fields[*place].first().map(value) != Some(FieldSlot::Absent);
+            section.required.iter().all(is_there)
+        };
+        let matching = sections.iter().filter(|section| section.captures(words[2]).is_some() && has(section));
         let roles = matching
             .map(|section| BoundRole {
                 role: EventRole::Rule,

@@ -70,7 +70,7 @@ impl PairsQuestion {
     }
 }
 
-fn events(text: &str) -> Result<PairEvents, PairsProblem> {
+pub(crate) fn events(text: &str) -> Result<PairEvents, PairsProblem> {
     let (name, when) = match text.split_once(" if ") {
         Some((name, when)) => (name, Some(when)),
         None => (text, None),
@@ -80,7 +80,7 @@ fn events(text: &str) -> Result<PairEvents, PairsProblem> {
     Ok(PairEvents { names: vec![NamePattern::new(name.trim())], when })
 }
 
-fn key(text: &str) -> Result<(NamePath, NamePath), PairsProblem> {
+pub(crate) fn key(text: &str) -> Result<(NamePath, NamePath), PairsProblem> {
     let (start, stop) = text.split_once('=').unwrap_or((text, text));
     Ok((path(start)?, path(stop)?))
 }

@@ -222,7 +222,7 @@ impl Marks {
             RuleAction::Clear => NewValue::Nothing,
             RuleAction::Add => NewValue::More(number()?),
             RuleAction::To => NewValue::Value(numbers::value(number()? as f64)),
-            RuleAction::Begin | RuleAction::End => return None,
+            RuleAction::Begin | RuleAction::Step | RuleAction::End => return None,
         };
         self.call(key, || own.called(rule, &of_key().map(text).collect::<Vec<_>>()))?;
         self.changes.push(TrackChange { time: meaning.event.time, key, to });

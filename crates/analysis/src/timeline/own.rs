@@ -50,7 +50,7 @@ impl DeclaredTracks {
             own.items.extend(declaration.items.iter().map(named));
             for rule in &declaration.rules {
                 let thing = match declaration.items[rule.item].kind {
-                    ItemKind::Pairs { .. } => continue,
+                    ItemKind::Pairs { .. } | ItemKind::Operations { .. } => continue,
                     ItemKind::States => Thing::Component,
                     ItemKind::Counter => Thing::Counter,
                 };

@@ -256,7 +256,7 @@ fn events_fulfil_all_rules_whose_conditions_hold() {
     )
     .unwrap();
     let mappings = [declaration.mapping(), RoleMapping::parse(MAPPING).unwrap()];
-    let needs = AnalysisDeclaration::needs(&Wishes { tids: vec![1], comms: vec!["x".to_owned()], ..Wishes::default() });
+    let needs = declaration.needs(&Wishes { tids: vec![1], comms: vec!["x".to_owned()], ..Wishes::default() });
     expect![[r#"
         phase [- - - main] extra [] rule [1 - -1 one - - - - - -] rule [2 one ase - - - - - - -]
         phase [- - - main] extra [] rule [1 - 5 two - - - - - -]

@@ -63,6 +63,39 @@ Examples:
 
 Starts without an end and ends without a start have rows of their own.";
 
+/// Which events are operations, and their steps.
+#[derive(Args)]
+#[command(after_help = BREAKDOWN_HELP)]
+pub(crate) struct BreakdownArguments {
+    #[command(flatten)]
+    pub(crate) told: AnalysisArguments,
+    /// Events that begin an operation: `NAME` or `NAME if EXPR`; `*` matches any text; repeatable. Default: capability
+    /// operations of Barrelfish
+    #[arg(long, value_name = "EVENT", requires = "stop", requires = "key")]
+    pub(crate) start: Vec<String>,
+    /// Events that end an operation
+    #[arg(long, value_name = "EVENT", requires = "start")]
+    pub(crate) stop: Vec<String>,
+    /// Fields that all events of an operation share: `FIELD`, or `FIELD=FIELD` if the end event names it differently
+    #[arg(long, value_name = "FIELD", value_delimiter = ',', requires = "start")]
+    pub(crate) key: Vec<String>,
+    /// Only these events are steps; default: every event with the fields of --key
+    #[arg(long, value_name = "EVENT", requires = "start")]
+    pub(crate) step: Vec<String>,
+}
+
+const BREAKDOWN_HELP: &str = "\
+Examples:
+  kymo breakdown dump.trc                   capability operations of Barrelfish, by their numbers
+  kymo breakdown --start server:begin --stop server:end --key id my-trace
+  kymo breakdown --start 'app:*_begin' --stop 'app:*_end' --step 'app:*' --key id my-trace
+
+If names of --start and --stop have a `*`, operations are told apart by the text that the first one stands for.
+`[[operations]]` of an own analysis says more: docs/own-analyses.md.
+
+Tables: operations, steps (of all operations), longest-operations, breakdown (each step of these), unmatched (events
+without an operation), operation-durations. docs/analyses.md defines them.";
+
 /// How periods are summed up.
 #[derive(Args)]
 #[command(after_help = PERIODS_HELP)]

@@ -23,8 +23,8 @@ use clap_complete::Shell;
 use kymo_session::AnalysisEntry;
 
 pub(crate) use analyses::{
-    AnalysisArguments, FaceArguments, NamedAnalysisArguments, PairsArguments, PeriodsArguments, SpanArguments,
-    StateArguments, Top, WantedArguments,
+    AnalysisArguments, BreakdownArguments, FaceArguments, NamedAnalysisArguments, PairsArguments, PeriodsArguments,
+    SpanArguments, StateArguments, Top, WantedArguments,
 };
 pub(crate) use lami::LamiArguments;
 pub(crate) use print::{Color, FieldChoice, Format, NameChoice, PrintArguments};
@@ -138,8 +138,9 @@ pub(crate) enum Command {
     Schema(SchemaArguments),
     /// Print the metadata of a trace, unchanged or in another dialect
     Metadata(MetadataArguments),
-    // The registry has the sentences of these two.
+    // The registry has the sentences of these.
     Pairs(PairsArguments),
+    Breakdown(BreakdownArguments),
     Periods(PeriodsArguments),
     /// An analysis of the registry: see `registered`.
     #[command(skip)]

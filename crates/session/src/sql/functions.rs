@@ -3,6 +3,7 @@
 //! An argument without `=` names one of the tables that the analysis answers with; the others are its options, named as on the
 //! command line: `min=1ms`, `by=process`, `begin=12:18:50`.
 
+use kymo_analysis::declared::AnalysisDeclaration;
 use kymo_analysis::pairs::{PairsProblem, PairsQuestion};
 use kymo_analysis::periods::Definitions;
 use kymo_analysis::{AnalysisEntry, AnalysisKind, Answer, SupportedOptions, Unsupported, Wishes, analyses};
@@ -108,6 +109,13 @@ fn kind(name: &str, told: &CallArguments) -> Result<AnalysisKind, TableError> {
             let question =
                 PairsQuestion::parse(&told.start, &told.stop, &told.keys, told.group.as_deref(), told.is_nested);
             Ok(AnalysisKind::Pairs(question.map_err(pairs_problem)?))
+        }
+        AnalysisKind::Own(_) if !(told.start.is_empty() && told.stop.is_empty()) => {
+            let operations = AnalysisDeclaration::of_operations(&told.start, &[], &told.stop, &told.keys);
+            operations.map(AnalysisKind::Own).map_err(|problem| match problem {
+                PairsProblem::Half => "breakdown() needs all: breakdown('start=NAME', 'stop=NAME', 'key=FIELD')".into(),
+                problem @ PairsProblem::Expression(..) => pairs_problem(problem),
+            })
         }
         AnalysisKind::Periods(_) if told.options.periods.is_none() => {
             Err("periods() needs one: periods('period=frame : app:vsync')".into())
@@ -222,7 +230,7 @@ impl CallArguments {
 }
 
 const OPTIONS: &str = "by, min, max, min-size, max-size, cpu, tid, comm, name, begin, end, event, filter, roles, period; pairs() also \
-                       start, stop, key, group, nested";
+                       start, stop, key, group, nested; breakdown() start, stop, key";
 
 fn filter(text: &str) -> Result<Filter, TableError> {
     let said = |problems: Vec<kymo_filter::FilterProblem>| -> TableError {

@@ -1,6 +1,7 @@
 //! Dumps of Barrelfish.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::fs;
 
 use expect_test::expect;
@@ -402,6 +403,88 @@ fn folders_of_dumps_are_read() {
         let said = setup.say(words);
         assert!(said.status == Some(2) && said.errors.contains(error), "{words}: {}", said.errors);
     }
+}
+
+/// A dump of two cores with capability operations: subsystem, event, number of the operation.
+fn operations() -> String {
+    const CAPOPS: u64 = 6;
+    const KERNEL: u64 = 1;
+    const CORE_0: &[(u64, u64, u64, u64)] = &[
+        (1000, CAPOPS, 0, 0),  // START
+        (1010, CAPOPS, 16, 7), // USER_DELETE_CALL
+        (1020, CAPOPS, 18, 7), // USER_DELETE_RPC
+        (1030, CAPOPS, 20, 7), // MONITOR_DELETE_ENTER
+        (1040, CAPOPS, 5, 7),  // DELETE_ENTER
+        (1080, CAPOPS, 3, 7),  // DELETE_DONE
+        (1090, CAPOPS, 21, 7), // MONITOR_DELETE_REPLY
+        (1100, CAPOPS, 17, 7), // USER_DELETE_RESP
+        (1200, CAPOPS, 16, 8),
+        (1250, CAPOPS, 17, 8),
+        (1300, CAPOPS, 16, 9),
+        (1400, KERNEL, 0, 3), // DELETE_ENTER
+        (1405, KERNEL, 8, 3), // MDB_REMOVE
+        (1410, KERNEL, 1, 3), // DELETE_DONE
+    ];
+    // DELETE_REMOTE_RX; the clock of this core is behind.
+    const CORE_1: &[(u64, u64, u64, u64)] = &[(1060, CAPOPS, 14, 7), (1195, CAPOPS, 14, 8)];
+    let mut dump = "# Start 1000 Duration 0 Stop 18446744073709551615\n# Min_timestamp 1000\n".to_owned();
+    for (core, events) in [CORE_0, CORE_1].into_iter().enumerate() {
+        let _ = writeln!(dump, "# Core {core} LOG DUMP {}\n# Offset {core} 0", "=".repeat(50));
+        for (time, subsystem, event, number) in events {
+            let _ = writeln!(dump, "{core} {time} {:x}", subsystem << 48 | event << 32 | number);
+        }
+    }
+    dump
+}
+
+/// What pyaquarium breaks down, with nothing configured: worked out by hand. Options say the same of other events.
+#[test]
+fn operations_are_broken_down_by_their_numbers() {
+    let setup = Setup::new(&[("a.trc", operations().as_bytes())]);
+    let csv = |words: &str| setup.run(&format!("breakdown --csv --table {words} a.trc")).replace('\r', "");
+    expect![[r#"
+        operation,count,total,min,avg,max,stdev,p50,p90,p99,p999,never_ended,lost_inside,out_of_order
+        USER_DELETE,1,90,90,90,90,,90,90,90,90,1,0,1
+        MONITOR_DELETE,1,60,60,60,60,,60,60,60,60,0,0,0
+        DELETE,1,40,40,40,40,,40,40,40,40,0,0,0
+        kernel DELETE,1,10,10,10,10,,10,10,10,10,0,0,0
+    "#]]
+    .assert_eq(&csv("operations"));
+    expect![[r#"
+        operation,step,count,total,share,min,avg,p50,p99,max,offset_min,offset_avg,offset_p50,offset_p99,offset_max
+        USER_DELETE,capops:USER_DELETE_RPC,1,10,0.1111111111111111,10,10,10,10,10,10,10,10,10,10
+        USER_DELETE,capops:MONITOR_DELETE_ENTER,1,10,0.1111111111111111,10,10,10,10,10,20,20,20,20,20
+        USER_DELETE,capops:DELETE_ENTER,1,10,0.1111111111111111,10,10,10,10,10,30,30,30,30,30
+        USER_DELETE,capops:DELETE_REMOTE_RX,1,20,0.2222222222222222,20,20,20,20,20,50,50,50,50,50
+        USER_DELETE,capops:DELETE_DONE,1,20,0.2222222222222222,20,20,20,20,20,70,70,70,70,70
+        USER_DELETE,capops:MONITOR_DELETE_REPLY,1,10,0.1111111111111111,10,10,10,10,10,80,80,80,80,80
+        USER_DELETE,capops:USER_DELETE_RESP,1,10,0.1111111111111111,10,10,10,10,10,90,90,90,90,90
+        MONITOR_DELETE,capops:DELETE_ENTER,1,10,0.16666666666666666,10,10,10,10,10,10,10,10,10,10
+        MONITOR_DELETE,capops:DELETE_REMOTE_RX,1,20,0.3333333333333333,20,20,20,20,20,30,30,30,30,30
+        MONITOR_DELETE,capops:DELETE_DONE,1,20,0.3333333333333333,20,20,20,20,20,50,50,50,50,50
+        MONITOR_DELETE,capops:MONITOR_DELETE_REPLY,1,10,0.16666666666666666,10,10,10,10,10,60,60,60,60,60
+        DELETE,capops:DELETE_REMOTE_RX,1,20,0.5,20,20,20,20,20,20,20,20,20,20
+        DELETE,capops:DELETE_DONE,1,20,0.5,20,20,20,20,20,40,40,40,40,40
+        kernel DELETE,kernel_capops:MDB_REMOVE,1,5,0.5,5,5,5,5,5,5,5,5,5,5
+        kernel DELETE,kernel_capops:DELETE_DONE,1,5,0.5,5,5,5,5,5,10,10,10,10,10
+    "#]]
+    .assert_eq(&csv("steps"));
+    expect![[r#"
+        operation,key,step,cpu,time,offset,latency
+        USER_DELETE,7,capops:USER_DELETE_CALL,0,1010,0,0
+    "#]]
+    .assert_eq(&csv("breakdown --top 1"));
+    expect![[r#"
+        began_before,lost_inside,loose_steps,without_field,given_up
+        0,0,1,0,0
+    "#]]
+    .assert_eq(&csv("unmatched"));
+    let named = "--start capops:*_CALL --stop capops:*_RESP --key operation a.trc";
+    let told = |words: &str| setup.run(&format!("breakdown --json --table breakdown {words}"));
+    let steps = |json: &str| serde_json::from_str::<Value>(json).expect("it is JSON")["tables"][0]["rows"].clone();
+    assert_eq!(steps(&told(named))[0], steps(&told("a.trc"))[0]);
+    let refused = setup.say("breakdown --start capops:*_CALL a.trc");
+    assert_eq!(refused.status, Some(2), "{}", refused.errors);
 }
 
 /// All dumps of the corpus have the events that were counted in another way.

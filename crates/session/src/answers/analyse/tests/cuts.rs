@@ -29,6 +29,14 @@ begin = "irq_handler_entry"
 end = "irq_handler_exit"
 key = "irq"
 
+[[operations]]
+name = "wait"
+key = "tid"
+begin = "sched_wakeup*"
+step = { event = "sched_switch", key = "prev_tid" }
+end = { event = "sched_switch", key = "next_tid" }
+early = 30
+
 [[states]]
 name = "thread"
 key = "tid"
@@ -78,7 +86,17 @@ fn questions() -> Vec<(&'static str, AnalysisKind)> {
         let question = PairsQuestion::parse(&words(start), &words(stop), &words(key), group, is_nested);
         ("pairs", AnalysisKind::Pairs(question.expect("the question is right")))
     };
-    let mut questions: Vec<_> = kinds().map(|(name, kind)| (name, kind.clone())).collect();
+    let words = |word: &str| [word.to_owned()];
+    let operations = AnalysisDeclaration::of_operations(
+        &words("sched_wakeup*"),
+        &[],
+        &words("sched_switch"),
+        &words("tid=next_tid"),
+    );
+    let operations = AnalysisKind::Own(operations.expect("the operations are right"));
+    // No trace here has the events of a breakdown that names none.
+    let named = |name: &str, kind: &AnalysisKind| if name == "breakdown" { operations.clone() } else { kind.clone() };
+    let mut questions: Vec<_> = kinds().map(|(name, kind)| (name, named(name, kind))).collect();
     questions.push(pairs("work_begin", "work_end", "key", Some("name"), true));
     questions.push(pairs("irq_handler_entry", "irq_handler_exit", "irq", None, false));
     let of_turns = ["turn.next".to_owned(), "irq".to_owned()];
