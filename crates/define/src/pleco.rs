@@ -37,6 +37,8 @@ pub struct PlecoEvent {
     pub name: String,
     /// Its meaning, may be empty.
     pub description: String,
+    /// Where the meaning is.
+    pub place: PlecoPlace,
 }
 
 /// A place in a text: line and column, both from 1 on.
@@ -76,7 +78,7 @@ impl PlecoFile {
     ///
     /// The first error in it.
     pub fn parse(text: &str) -> Result<Self, PlecoError> {
-        let mut parser = Parser { text, at: 0 };
+        let mut parser = Parser::new(text);
         parser.space()?;
         let mut file = Self { subsystems: vec![parser.subsystem()?], rest: None };
         while parser.is_keyword("subsystem") {
@@ -90,6 +92,14 @@ impl PlecoFile {
 struct Parser<'t> {
     text: &'t str,
     at: usize,
+    /// A byte that was passed, and its place.
+    seen: (usize, PlecoPlace),
+}
+
+impl<'t> Parser<'t> {
+    fn new(text: &'t str) -> Self {
+        Self { text, at: 0, seen: (0, PlecoPlace { line: 1, column: 1 }) }
+    }
 }
 
 impl Parser<'_> {
@@ -101,6 +111,21 @@ impl Parser<'_> {
         let before = &self.text[..at];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         PlecoPlace { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
+    }
+
+    /// The place of the next byte. A file may have many events: places are counted on from the last one.
+    fn here(&mut self) -> PlecoPlace {
+        let (from, mut place) = self.seen;
+        for letter in self.text[from..self.at].chars() {
+            let PlecoPlace { line, column } = place;
+            place = if letter == '\n' {
+                PlecoPlace { line: line + 1, column: 1 }
+            } else {
+                PlecoPlace { line, column: column + 1 }
+            };
+        }
+        self.seen = (self.at, place);
+        place
     }
 
     fn error<T>(&self, at: usize, expected: &'static str) -> Result<T, PlecoError> {
@@ -201,9 +226,10 @@ impl Parser<'_> {
     fn event(&mut self, expected: &'static str) -> Result<PlecoEvent, PlecoError> {
         self.keyword("event", expected)?;
         let name = self.name("the event's name: letters, digits and `_`, a letter first")?;
+        let place = self.here();
         let description = self.string()?;
         self.symbol(',', "`,` after the event, also after the last one")?;
-        Ok(PlecoEvent { name, description })
+        Ok(PlecoEvent { name, description, place })
     }
 
     /// A text as Haskell has it, and the white space behind it.
@@ -290,7 +316,7 @@ impl Parser<'_> {
 
 /// Bytes of the comment that a text begins with, with those in it; `None`: it has no end.
 pub(crate) fn comment_length(text: &str) -> Option<usize> {
-    let mut parser = Parser { text, at: 0 };
+    let mut parser = Parser::new(text);
     parser.comment().ok().map(|()| parser.at)
 }
 
@@ -300,7 +326,7 @@ pub(crate) fn comment_length(text: &str) -> Option<usize> {
 ///
 /// It has no end, or an escape that Haskell does not know.
 pub(crate) fn string(text: &str) -> Result<(String, usize), PlecoError> {
-    let mut parser = Parser { text, at: 0 };
+    let mut parser = Parser::new(text);
     let literal = parser.literal()?;
     Ok((literal, parser.at))
 }

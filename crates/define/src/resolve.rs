@@ -195,6 +195,18 @@ impl Resolver {
             let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
             self.schema.name = crate::emit::identifier(&stem);
         }
+        for event in parsed.subsystems.iter().flat_map(|subsystem| &subsystem.events) {
+            // `pleco` writes descriptions into the JSON, but not into the header.
+            let is_bad = |letter: &char| matches!(letter, '"' | '\\') || letter.is_control();
+            if let Some(letter) = event.description.chars().find(is_bad) {
+                let name = &event.name;
+                self.warning(
+                    place(event.place),
+                    format!("`{}` in the description of `{name}`: the file that `pleco` makes is no JSON", letter.escape_debug()),
+                    "`pleco` writes descriptions as they are, and Barrelfish's readers do not understand the file; leave it out",
+                );
+            }
+        }
         let start = SchemaPlace { file, line: 1, column: 1 };
         for subsystem in parsed.subsystems {
             let next = self.schema.subsystems.last().map_or(Some(0), |last| last.id.checked_add(1));

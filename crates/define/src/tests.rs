@@ -157,6 +157,22 @@ fn syntax_errors_have_a_place() {
     );
 }
 
+/// Barrelfish's tool does not escape them.
+#[test]
+fn descriptions_that_break_json_are_told() {
+    check(
+        r#"subsystem s { event e "a \"quoted\" text", event f "it's {fine}", event g "C:\\", event h "one\n", };"#,
+        &expect![[r#"
+            a.kymo:1:23: warning: `\"` in the description of `e`: the file that `pleco` makes is no JSON
+              help: `pleco` writes descriptions as they are, and Barrelfish's readers do not understand the file; leave it out
+            a.kymo:1:75: warning: `\\` in the description of `g`: the file that `pleco` makes is no JSON
+              help: `pleco` writes descriptions as they are, and Barrelfish's readers do not understand the file; leave it out
+            a.kymo:1:91: warning: `\n` in the description of `h`: the file that `pleco` makes is no JSON
+              help: `pleco` writes descriptions as they are, and Barrelfish's readers do not understand the file; leave it out
+        "#]],
+    );
+}
+
 #[test]
 fn mistakes_have_a_place_and_a_remedy() {
     check(
