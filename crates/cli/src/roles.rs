@@ -1,10 +1,11 @@
 //! `kymo roles`
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use kymo_session::{FieldUse, GuessedRole, RoleUse, Roles, Session, UnmatchedSection};
+use kymo_session::{FieldUse, GuessedRole, RefusedRole, RoleUse, Roles, Session, UnmatchedSection};
 use serde_json::{Map, Value, json};
 
 use crate::CommandOutcome;
@@ -17,6 +18,8 @@ use crate::stop::StopReason;
 const NAMES_MAX: usize = 3;
 /// Lines of guesses and of refused classes that are shown before the rest is counted.
 const LINES_MAX: usize = 12;
+/// Refused classes that are shown one by one, if they are refused for one reason.
+const ALIKE_MAX: usize = 3;
 /// Width of the column of roles.
 const ROLE_COLUMNS: usize = 16;
 /// Lines end before this.
@@ -145,16 +148,33 @@ fn show_guesses(guessed: &[GuessedRole], all: bool, out: &mut impl Write) -> io:
     Ok(())
 }
 
+/// Events that are called as in a mapping, but have not the role. Where many have not for one reason, as all but a few
+/// whose URI a mapping asks for, that is one line.
 fn show_refused(roles: &Roles, all: bool, out: &mut impl Write) -> io::Result<()> {
     if roles.refused.is_empty() {
         return Ok(());
     }
     writeln!(out, "\nnot bound, though called so")?;
-    let most = if all { usize::MAX } else { LINES_MAX };
-    for refused in roles.refused.iter().take(most) {
-        writeln!(out, "  {}: no {} of {}: {}", refused.class, refused.role, refused.mapping, refused.why)?;
+    let reason = |refused: &RefusedRole| (refused.mapping.clone(), refused.why.clone());
+    let mut alike: BTreeMap<(String, String), Vec<&RefusedRole>> = BTreeMap::new();
+    roles.refused.iter().for_each(|refused| alike.entry(reason(refused)).or_default().push(refused));
+    let mut lines: Vec<String> = Vec::new();
+    for refused in &roles.refused {
+        let RefusedRole { class, role, mapping, why } = refused;
+        let known = alike.get(&reason(refused)).map_or(&[][..], Vec::as_slice);
+        if all || known.len() <= ALIKE_MAX {
+            lines.push(format!("  {class}: no {role} of {mapping}: {why}"));
+        } else if known.first().is_some_and(|first| std::ptr::eq(*first, refused)) {
+            let classes: BTreeSet<&str> = known.iter().map(|refused| refused.class.as_str()).collect();
+            let (roles, of) = (known.len(), counted(classes.len() as u64, "class"));
+            lines.push(format!("  {roles} roles of {of}, by {mapping}: {why} (--all shows them)"));
+        }
     }
-    if let Some(more) = roles.refused.len().checked_sub(most).filter(|more| *more > 0) {
+    let most = if all { usize::MAX } else { LINES_MAX };
+    for line in lines.iter().take(most) {
+        writeln!(out, "{line}")?;
+    }
+    if let Some(more) = lines.len().checked_sub(most).filter(|more| *more > 0) {
         writeln!(out, "  and {more} more (--all shows them)")?;
     }
     Ok(())

@@ -371,19 +371,10 @@ fn roles_of_definitions_bind() {
               comm          unknown
 
             not bound, though called so
-              app:on: no end of kymo: its condition is never true
-              app:on: no end of kymo: its condition is never true
-              app:on: no counter of kymo: there is nothing for `value`
-              app:on: no send of kymo: its condition is never true
-              app:on: no receive of kymo: its condition is never true
-              app:on: no end of kymo: its condition is never true
-              app:on: no state of kymo: its condition is never true
-              app:off: no begin of kymo: its condition is never true
-              app:off: no begin of kymo: its condition is never true
-              app:off: no counter of kymo: there is nothing for `value`
-              app:off: no send of kymo: its condition is never true
-              app:off: no receive of kymo: its condition is never true
-              and 56 more (--all shows them)
+              47 roles of 9 classes, by kymo: its condition is never true (--all shows them)
+              8 roles of 8 classes, by kymo: there is nothing for `value` (--all shows them)
+              7 roles of 7 classes, by kymo: there is nothing for `name` (--all shows them)
+              6 roles of 3 classes, by kymo: there is nothing for `key` (--all shows them)
 
             no event is
               thread_switch thread_waking thread_wakeup thread_migrate thread_fork thread_exec thread_exit
