@@ -73,6 +73,8 @@ pub enum Assumption {
     OtherLines,
     /// Events that are in a file behind later ones happened before those.
     UnorderedEvents,
+    /// A dump that begins with the events of another one in its file may have more of them again.
+    RepeatedEvents,
     /// A tracer had no memory for more events, and did not count those that it lost.
     BufferFull,
     /// An event without a time has that of the event before.
@@ -89,7 +91,7 @@ pub enum Assumption {
 
 impl Assumption {
     /// The whole list.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::MissingSignature,
         Self::UnknownAttribute,
         Self::ReleaseCandidateDialect,
@@ -113,6 +115,7 @@ impl Assumption {
         Self::UnnamedEvents,
         Self::OtherLines,
         Self::UnorderedEvents,
+        Self::RepeatedEvents,
         Self::BufferFull,
         Self::NoTime,
         Self::FolderDate,
@@ -148,6 +151,7 @@ impl Assumption {
             Self::UnnamedEvents => "unnamed-events",
             Self::OtherLines => "other-lines",
             Self::UnorderedEvents => "unordered-events",
+            Self::RepeatedEvents => "repeated-events",
             Self::BufferFull => "buffer-full",
             Self::NoTime => "no-time",
             Self::FolderDate => "folder-date",

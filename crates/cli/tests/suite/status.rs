@@ -222,6 +222,7 @@ fn every_assumption_about_imported_files() {
         ("unnamed-events", "file", format!("{HEAD}0 1 5000000000000\n").into_bytes()),
         ("other-lines", "file", format!("{HEAD}noise\n0 1 1\n").into_bytes()),
         ("unordered-events", "file", format!("{HEAD}0 2 1\n0 1 1\n").into_bytes()),
+        ("repeated-events", "file", format!("{HEAD}0 1 1\n{HEAD}0 1 1\n").into_bytes()),
         ("buffer-full", "file", format!("{HEAD}{full}").into_bytes()),
         ("no-time", "file", simple.concat()),
         ("folder-date", "2024-1-1 0:0:0/init/ep", thread(1, 2)),

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use kymo_source::{ByteSource, ImportProblems, SourceError};
 
 use super::classes::{DumpArgument, DumpClasses, NO_SUBSYSTEM, RECEIVE, SEND};
-use super::line::{DumpLine, DumpRecord, event_at, length_before};
+use super::line::{CORES_MAX, DumpLine, DumpRecord, event_at, length_before};
 use super::lines::{LineReader, WholeLines};
 use crate::chunks::{ChunkFacts, ImportChunks};
 
@@ -32,11 +32,23 @@ pub(super) struct DumpIndex {
     /// Lines that are no part of a dump, and where the first one is.
     pub(super) other_lines: u64,
     pub(super) first_other_line: u64,
+    /// The first section of a core that begins as an earlier one, and how many there are.
+    pub(super) repeated: Option<RepeatedSection>,
+    pub(super) repeated_count: u64,
     /// Events of subsystems without a name.
     pub(super) unnamed: u64,
     /// Whether it has lines that are written since 2013.
     pub(super) is_current: bool,
     pub(super) is_simulated: bool,
+}
+
+/// Events of a core that are in the file a second time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RepeatedSection {
+    pub(super) core: u32,
+    /// The line of its first event, and that of the first event of the earlier section.
+    pub(super) line: u64,
+    pub(super) first: u64,
 }
 
 /// The dumps between two starts of a machine.
@@ -66,6 +78,11 @@ pub(super) struct CoreIndex {
     /// Whether its last section has as many events as fit into the core's memory, and how many before it do.
     pub(super) is_full: bool,
     pub(super) full_before: u64,
+    /// Its events that could not be read, and how many of them packets tell.
+    lost: u64,
+    lost_told: u64,
+    /// Later events may be missing: those behind its last one cannot be read.
+    pub(super) is_cut: bool,
     running: RunningDispatcher,
     recent: RecentDcbs,
 }
@@ -103,11 +120,16 @@ pub(super) struct DumpFacts {
     pub(super) shift: i64,
     /// Of [`DumpIndex::tables`].
     pub(super) table: usize,
+    /// Events of the core that could not be read so far.
+    pub(super) lost: u64,
+    /// The first event behind such ones has a packet of its own, so that it is known where they are missing.
+    is_behind_lost: bool,
 }
 
 impl ChunkFacts for DumpFacts {
     fn go_on(&self, later: &Self) -> bool {
-        (self.shift, self.table) == (later.shift, later.table)
+        let of = |facts: &Self| (facts.shift, facts.table, facts.lost, facts.is_behind_lost);
+        of(self) == of(later)
     }
 }
 
@@ -180,12 +202,16 @@ struct DumpReading<'c> {
     sections: Vec<(u32, CoreSection)>,
     /// Where the last one that was asked for is among them.
     last: usize,
+    /// For each core and digest of a section's first events, the line of the first one.
+    begins: HashMap<(u32, u64), u64>,
+    /// Events that could not be read, of cores without an event so far.
+    lost_before: HashMap<u32, u64>,
     /// Bytes of the file, behind which a dump ends that a network announced, and the line where it begins.
     promised: Option<(u64, u64)>,
 }
 
 /// The events of a core in a dump.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct CoreSection {
     offset: i64,
     /// Added to times: the offset, and how much later than the first one the dump began.
@@ -197,6 +223,24 @@ struct CoreSection {
     place: usize,
     /// Whether a line `# Core` began it.
     has_head: bool,
+    /// The line of its first event, and a digest of its first events.
+    line: u64,
+    digest: u64,
+}
+
+/// Sections of a core that begin with so many equal events are dumps of the same memory.
+const EQUAL_EVENTS: u64 = 8;
+
+impl CoreSection {
+    /// One of its first events; digests are those of the multiplication of `FNV-1a`, by words.
+    fn add_first(&mut self, event: DumpRecord, line: u64) {
+        if self.events == 1 {
+            self.line = line;
+        }
+        for word in [shifted(event.time, self.shift), event.raw] {
+            self.digest = (self.digest ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
+        }
+    }
 }
 
 impl<'c> DumpReading<'c> {
@@ -210,6 +254,8 @@ impl<'c> DumpReading<'c> {
             is_counted: false,
             sections: Vec::new(),
             last: 0,
+            begins: HashMap::new(),
+            lost_before: HashMap::new(),
             promised: None,
         }
     }
@@ -221,8 +267,9 @@ impl<'c> DumpReading<'c> {
 
     fn line(&mut self, line: &[u8], at: u64, is_whole: bool) {
         match DumpLine::of(line) {
-            DumpLine::Event(_) if !is_whole => {
+            DumpLine::Event(event) if !is_whole => {
                 self.problem(|| "the file ends in this event, which may be cut and is left out".to_owned());
+                self.lose(Some(event.core));
             }
             DumpLine::Event(event) => self.event(event, at, line.len() + 1),
             DumpLine::Start { start, duration, stop, before } => {
@@ -253,7 +300,21 @@ impl<'c> DumpReading<'c> {
             DumpLine::Broken { expected } => {
                 let found = String::from_utf8_lossy(&line[..line.len().min(60)]).trim_end().to_owned();
                 self.problem(|| format!("expected {expected}, found `{found}`"));
+                let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+                if digits > 0 {
+                    let core = std::str::from_utf8(&line[..digits]).ok().and_then(|core| core.parse().ok());
+                    self.lose(core.filter(|core| *core < CORES_MAX));
+                }
             }
+        }
+    }
+
+    /// An event cannot be read: of a core, or of the one that events are of here.
+    fn lose(&mut self, core: Option<u32>) {
+        let Some(core) = core.or_else(|| self.sections.get(self.last).map(|(core, _)| *core)) else { return };
+        match self.cores.iter_mut().find(|(known, _)| *known == core) {
+            Some((_, index)) => index.lost += 1,
+            None => *self.lost_before.entry(core).or_default() += 1,
         }
     }
 
@@ -287,6 +348,7 @@ impl<'c> DumpReading<'c> {
     fn check_promise(&mut self, end: u64) {
         let Some((promised, line)) = self.promised.take().filter(|(promised, _)| *promised > end) else { return };
         let missing = promised - end;
+        self.lose(None);
         self.problem(|| {
             format!("the dump that begins in line {line} ends here, {missing} bytes before the end that it announces")
         });
@@ -319,19 +381,29 @@ impl<'c> DumpReading<'c> {
         known.unwrap_or_else(|| {
             let table = self.index.tables.len();
             self.index.tables.push(HashMap::new());
-            let section =
-                CoreSection { offset: 0, shift: 0, table, events: 0, applications: 0, place: 0, has_head: false };
-            self.sections.push((core, section));
+            self.sections.push((core, CoreSection { table, ..CoreSection::default() }));
             self.sections.len() - 1
         })
     }
 
     fn end_sections(&mut self) {
-        for (_, section) in std::mem::take(&mut self.sections) {
+        for (core, section) in std::mem::take(&mut self.sections) {
+            self.compare(core, &section, (1..EQUAL_EVENTS).contains(&section.events));
             if section.events > 0 {
                 let (_, core) = &mut self.cores[section.place];
                 core.full_before += u64::from(core.is_full);
                 core.is_full = section.has_head && is_full(&section, self.index.is_current);
+            }
+        }
+    }
+
+    /// Whether a core's section begins as an earlier one in the file, when its first events are known.
+    fn compare(&mut self, core: u32, section: &CoreSection, is_known: bool) {
+        if is_known {
+            let first = *self.begins.entry((core, section.digest)).or_insert(section.line);
+            if first != section.line {
+                self.index.repeated.get_or_insert(RepeatedSection { core, line: section.line, first });
+                self.index.repeated_count += 1;
             }
         }
     }
@@ -346,6 +418,12 @@ impl<'c> DumpReading<'c> {
         }
         let section = &mut self.sections[number].1;
         section.events += 1;
+        if section.events <= EQUAL_EVENTS {
+            section.add_first(event, self.line);
+            let section = *section;
+            self.compare(event.core, &section, section.events == EQUAL_EVENTS);
+        }
+        let section = &self.sections[number].1;
         let (shift, table) = (section.shift, section.table);
         let (_, core) = &mut self.cores[section.place];
         let time = shifted(event.time, shift);
@@ -355,7 +433,10 @@ impl<'c> DumpReading<'c> {
         }
         self.index.unnamed += u64::from(class == NO_SUBSYSTEM);
         let (place, bytes) = (at..at + length as u64, u64::from(self.classes.sizes[class as usize]));
-        core.chunks.add(time, place, bytes, DumpFacts { running: core.running.dcb, shift, table });
+        let is_behind_lost = core.lost != core.lost_told && !core.chunks.list.is_empty();
+        core.lost_told = core.lost;
+        let facts = DumpFacts { running: core.running.dcb, shift, table, lost: core.lost, is_behind_lost };
+        core.chunks.add(time, place, bytes, facts);
         match self.classes.argument(class) {
             DumpArgument::Switch => {
                 core.running.switch(time, event.raw as u32);
@@ -387,7 +468,8 @@ impl<'c> DumpReading<'c> {
         }
         let known = self.cores.iter().position(|(known, _)| *known == event.core);
         let place = known.unwrap_or_else(|| {
-            self.cores.push((event.core, CoreIndex::default()));
+            let lost = self.lost_before.remove(&event.core).unwrap_or(0);
+            self.cores.push((event.core, CoreIndex { lost, ..CoreIndex::default() }));
             self.cores.len() - 1
         });
         self.cores[place].1.offsets.insert(section.offset);
@@ -402,6 +484,7 @@ impl<'c> DumpReading<'c> {
     /// Gives the last boot its cores.
     fn end_boot(&mut self) {
         if let Some(boot) = self.index.boots.last_mut() {
+            self.cores.iter_mut().for_each(|(_, core)| core.is_cut = core.lost != core.lost_told);
             boot.cores = std::mem::take(&mut self.cores).into_iter().collect();
         }
     }

@@ -11,7 +11,7 @@ use crate::packet::PacketBuilder;
 use crate::tsdl;
 
 /// Bytes of a packet before its events.
-pub(super) const HEAD: u64 = 4 + 4 * 8 + 4;
+pub(super) const HEAD: u64 = 4 + 4 * 8 + 4 + 8;
 
 /// Cycles per second where that is unknown: a cycle is shown as a nanosecond.
 pub(super) const UNKNOWN_FREQUENCY: u64 = 1_000_000_000;
@@ -26,6 +26,7 @@ stream {
 \t\tu64 content_size;
 \t\tu64 packet_size;
 \t\tu32 cpu_id;
+\t\tu64 events_discarded;
 \t};
 \tevent.header := struct { u16 id; cycles timestamp; };
 \tevent.context := struct { i32 dispatcher; text application[10]; };
@@ -54,11 +55,15 @@ pub(super) fn metadata(
         let _ = writeln!(text, "\tdump_{number} = \"start {start} duration {duration} stop {stop}\";");
     }
     let last = |index: &CoreIndex| index.chunks.list.last().map_or(0, |chunk| chunk.latest);
-    let full = boot.cores.iter().filter(|(_, index)| index.is_full);
-    let full: Vec<String> = full.map(|(core, index)| format!("core{core}@{}", last(index))).collect();
-    if !full.is_empty() {
-        let _ = writeln!(text, "\tstreams_without_end = {};", tsdl::text(&full.join(" ")));
-    }
+    let mut streams = |name: &str, lack_end: fn(&CoreIndex) -> bool| {
+        let named = boot.cores.iter().filter(|(_, index)| lack_end(index));
+        let named: Vec<String> = named.map(|(core, index)| format!("core{core}@{}", last(index))).collect();
+        if !named.is_empty() {
+            let _ = writeln!(text, "\t{name} = {};", tsdl::text(&named.join(" ")));
+        }
+    };
+    streams("streams_without_end", |index| index.is_full);
+    streams("streams_cut", |index| index.is_cut && !index.is_full);
     for (core, index) in &boot.cores {
         let offsets: Vec<String> = index.offsets.iter().map(i64::to_string).collect();
         if index.offsets.iter().any(|offset| *offset != 0) {
@@ -82,6 +87,7 @@ pub(super) fn put_head(builder: &mut PacketBuilder, core: u32, chunk: &ImportChu
         builder.u64(value);
     }
     builder.u32(core);
+    builder.u64(chunk.facts.lost);
 }
 
 /// Bytes of a chunk's packet.

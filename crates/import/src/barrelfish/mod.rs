@@ -37,7 +37,7 @@ use kymo_source::{
 
 use classes::DumpClasses;
 use definitions::DefinitionsOrigin;
-use index::{Boot, DumpIndex};
+use index::{Boot, DumpIndex, RepeatedSection};
 use line::DumpLine;
 use packets::{Dispatchers, DumpPackets};
 
@@ -117,7 +117,7 @@ impl Dump {
             let streams = boot.cores.iter().map(|(core, index)| ImportedStream {
                 name: format!("core{core}"),
                 packets: index.chunks.list.iter().map(metadata::size).collect(),
-                index: packet_index(&index.chunks.list, (metadata::HEAD, 0), u64::from(*core), |_| 0),
+                index: packet_index(&index.chunks.list, (metadata::HEAD, 0), u64::from(*core), |facts| facts.lost),
                 lacks_end: index.is_full,
                 file: None,
             });
@@ -177,6 +177,16 @@ fn file_notes(index: &DumpIndex, origin: &DefinitionsOrigin, options: &ImportOpt
         let events = if unnamed == 1 { "1 event has".to_owned() } else { format!("{unnamed} events have") };
         let what = format!("{events} no name in {file}, which may be of another revision{hint}");
         found.push(notes::note(Assumption::UnnamedEvents, what));
+    }
+    if let Some(RepeatedSection { core, line, first }) = index.repeated {
+        let others = match index.repeated_count - 1 {
+            0 => String::new(),
+            1 => ", and 1 other part of the file repeats events".to_owned(),
+            more => format!(", and {more} other parts of the file repeat events"),
+        };
+        let what =
+            format!("core {core}: events from line {line} on are those from line {first} on, and count twice{others}");
+        found.push(notes::note(Assumption::RepeatedEvents, what));
     }
     if index.other_lines > 0 {
         let (lines, first) = (index.other_lines, index.first_other_line);

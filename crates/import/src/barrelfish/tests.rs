@@ -136,6 +136,45 @@ fn memory_that_was_full_is_told() {
     assert_eq!(lacks_end(&format!("{}{}", dump(2997, 0), dump(2998, 10_000))), (true, false));
 }
 
+/// Events that could not be read are missing between the events around them, and behind the last one of a core.
+#[test]
+fn unreadable_events_are_lost() {
+    let dump = "\
+# Core 0 LOG DUMP ===\n0 10 1\n0 20 1\n0 30 x\n0 40 1\n0 50 1\n\
+# Core 1 LOG DUMP ===\n1 y 1\n1 20 z\n1 25 1\n1 99999999999999999999 1\n\
+# Core 2 LOG DUMP ===\n2 60 1\n";
+    let folder = traces(dump.as_bytes()).remove(0);
+    let told = |stream: usize| -> Vec<(u64, u64, u64)> {
+        packets(&folder, stream).into_iter().map(|(begin, end, bytes)| (begin, end, word_of(&bytes, 40))).collect()
+    };
+    assert_eq!(told(0), [(10, 20, 0), (40, 40, 1), (50, 50, 1)]);
+    assert_eq!(told(1), [(25, 25, 1)]);
+    assert_eq!(told(2), [(60, 60, 0)]);
+    assert!(String::from_utf8_lossy(&folder.metadata().unwrap()).contains("streams_cut = \"core1@25\";"));
+}
+
+/// The same memory that was dumped twice is told, also if the second dump has more of it.
+#[test]
+fn repeated_events_are_told() {
+    let dump = |begin: usize, count: usize| {
+        let mut dump =
+            "# Start 1 Duration 0 Stop 2\n# Min_timestamp 1\n# Core 0 LOG DUMP ===\n# Offset 0 0\n".to_owned();
+        (begin..begin + count).for_each(|time| writeln!(dump, "0 {time} {time:x}").unwrap());
+        dump
+    };
+    let told = |dumps: &[String]| {
+        let folder = traces(dumps.concat().as_bytes()).remove(0);
+        let mut notes = folder.notes().iter().filter(|note| note.assumption == "repeated-events");
+        notes.next().map(|note| note.what.clone())
+    };
+    let told_of = |line| format!("core 0: events from line {line} on are those from line 5 on, and count twice");
+    assert_eq!(told(&[dump(5, 20), dump(25, 20)]), None);
+    assert_eq!(told(&[dump(5, 20), dump(5, 30)]), Some(told_of(29)));
+    assert_eq!(told(&[dump(5, 3), dump(5, 3)]), Some(told_of(12)));
+    let twice = format!("{}, and 1 other part of the file repeats events", told_of(12));
+    assert_eq!(told(&[dump(5, 3), dump(5, 3), dump(5, 3)]), Some(twice));
+}
+
 /// A machine that was started anew has a clock that was, too.
 #[test]
 fn starts_of_the_machine_are_traces() {

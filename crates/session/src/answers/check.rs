@@ -142,7 +142,7 @@ const ENDS_EARLY: CheckRule = rule(
     "copy the file again; of a session that is still recorded, stop it first",
 );
 /// What importers assume, and what is not known of a file in another format.
-const IMPORTED: [CheckRule; 11] = [
+const IMPORTED: [CheckRule; 12] = [
     rule(
         Gravity::Assumption,
         Assumption::UnknownFrequency.name(),
@@ -161,6 +161,11 @@ const IMPORTED: [CheckRule; 11] = [
         "the time of an event is read before its place is taken: an interrupt came between these",
     ),
     BUFFER_FULL,
+    rule(
+        Gravity::Assumption,
+        Assumption::RepeatedEvents.name(),
+        "leave one of the two out: cut the file before the line where the second one begins",
+    ),
     rule(
         Gravity::Assumption,
         Assumption::NoTime.name(),

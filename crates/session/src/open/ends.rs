@@ -37,6 +37,8 @@ enum EndCause {
     Cut,
     /// The tracer's memory was full, as an importer says.
     Full,
+    /// What an importer found behind the last event could not be read.
+    Unreadable,
 }
 
 impl MissingEnd {
@@ -64,38 +66,48 @@ impl MissingEnd {
         let until_ns = trace.streams.iter().filter_map(end).max();
         // A part that was written as a trace has the environment of the whole: `NAME@CYCLES`, the last event of each stream
         // that lacks its end. If it was cut away, the part has its own end.
-        let named = match trace.class.environment("streams_without_end") {
-            Some(EnvironmentValue::Text(names)) => names.as_str(),
-            _ => "",
+        let named = |entry: &str| match trace.class.environment(entry) {
+            Some(EnvironmentValue::Text(names)) => names.clone(),
+            _ => String::new(),
         };
-        let lacks_end = |stream: &DataStream| {
-            stream.files.last().is_some_and(|&file| {
-                let file = &trace.folder.streams()[file as usize];
-                let mut known = named.split(' ').filter_map(|stream| stream.split_once('@'));
+        let (without_end, cut) = (named("streams_without_end"), named("streams_cut"));
+        let cause = |stream: &DataStream| {
+            let file = &trace.folder.streams()[*stream.files.last()? as usize];
+            let end = stream.packets.last().and_then(|packet| packet.end_cycles);
+            let is_named = |names: &str| {
+                let mut known = names.split(' ').filter_map(|stream| stream.split_once('@'));
                 let last = known.find(|(name, _)| *name == file.name).and_then(|(_, last)| last.parse::<u64>().ok());
-                let end = stream.packets.last().and_then(|packet| packet.end_cycles);
-                file.lacks_end || last.is_some_and(|last| end.is_some_and(|end| end >= last))
-            })
+                last.is_some_and(|last| end.is_some_and(|end| end >= last))
+            };
+            match file.lacks_end || is_named(&without_end) {
+                true => Some(EndCause::Full),
+                false => is_named(&cut).then_some(EndCause::Unreadable),
+            }
         };
-        let missing = |stream: &DataStream| {
-            let after_ns = end(stream).filter(|_| lacks_end(stream))?;
-            Some(Self { after_ns, until_ns: until_ns?, cause: EndCause::Full })
-        };
+        let missing =
+            |stream: &DataStream| Some(Self { cause: cause(stream)?, after_ns: end(stream)?, until_ns: until_ns? });
         trace.streams.iter().map(missing).collect()
     }
 
     /// The assumption that it is.
     pub(crate) fn assumption(self) -> Assumption {
         match self.cause {
-            EndCause::Cut => Assumption::EndsEarly,
+            EndCause::Cut | EndCause::Unreadable => Assumption::EndsEarly,
             EndCause::Full => Assumption::BufferFull,
         }
     }
 
     /// The fact in a sentence without a full stop.
     pub(crate) fn sentence(self) -> String {
-        if self.cause == EndCause::Full {
-            return "the tracer's memory was full, so that later events are missing; it does not count them".to_owned();
+        match self.cause {
+            EndCause::Full => {
+                return "the tracer's memory was full, so that later events are missing; it does not count them"
+                    .to_owned();
+            }
+            EndCause::Unreadable => {
+                return "what is behind its last event cannot be read, so that later events may be missing".to_owned();
+            }
+            EndCause::Cut => {}
         }
         let ms = self.after_ns.abs_diff(self.until_ns) / 1_000_000;
         let (whole, ms) = (ms / 1000, ms % 1000);

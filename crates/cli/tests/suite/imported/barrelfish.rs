@@ -487,6 +487,32 @@ fn operations_are_broken_down_by_their_numbers() {
     assert_eq!(refused.status, Some(2), "{}", refused.errors);
 }
 
+/// An operation with an unreadable line inside may have a step more, also in the same trace in CTF.
+#[test]
+fn unreadable_lines_are_holes() {
+    let dump = operations().replace("0 1405 1000800000003\n", "0 1405 1000800000003 0 1406 x\n0 1407 y\n");
+    let setup = Setup::new(&[("a.trc", dump.as_bytes())]);
+    let told = |words: &str| {
+        let said = setup.say(&format!("breakdown --csv --table operations {words}"));
+        let row = said.output.lines().find(|line| line.starts_with("kernel")).unwrap_or_default().to_owned();
+        (row, said.errors.contains("1 event discarded"), said.status)
+    };
+    let row = "kernel DELETE,0,0,,,,,,,,,0,1,0".to_owned();
+    assert_eq!(told("a.trc"), (row.clone(), true, Some(1)));
+    setup.say("cut a.trc --output copy");
+    assert_eq!(told("copy"), (row, true, Some(0)));
+    // Behind the last event of a core, more may be missing.
+    let cut = operations().replace("1 1195 6000e00000008\n", "1 1195 6000e000000zz\n");
+    let setup = Setup::new(&[("a.trc", cut.as_bytes())]);
+    let said = setup.say("breakdown --csv --table operations a.trc");
+    assert!(
+        said.errors.contains("warning[ends-early]: what is behind its last event cannot be read"),
+        "{}",
+        said.errors
+    );
+    assert!(said.output.contains("kernel DELETE,0,0,,,,,,,,,0,1,0"), "{}", said.output);
+}
+
 /// All dumps of the corpus have the events that were counted in another way.
 #[test]
 fn dumps_of_the_corpus_are_read_whole() {
