@@ -36,6 +36,7 @@ pub mod gaps;
 pub mod guess;
 mod headline;
 mod histogram;
+mod hosts;
 pub mod io;
 pub mod irq;
 pub mod key;

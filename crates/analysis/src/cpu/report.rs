@@ -5,17 +5,19 @@ use hashbrown::HashMap;
 use super::rows::{CpuProcess, CpuThreadRow, EndedCpuLives};
 use super::sums::{CpuState, ThreadRun};
 use super::{Cpu, CpuUsageState};
-use crate::Wishes;
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::count::at_least;
 use crate::headline::{Headline, HeadlineRow, HeadlineTables};
+use crate::hosts::HostNames;
 use crate::statistics::leave;
 use crate::threads::{ThreadId, ThreadKey};
 use crate::windows::Windows;
+use crate::{LaneFacts, Wishes};
 
 /// A CPU, with its runs at the edges of the trace.
 struct CpuRow {
     cpu: u32,
+    host: u16,
     begin: i64,
     end: i64,
     /// Neither its packets nor its switches say when it begins and ends.
@@ -48,10 +50,11 @@ struct CpuTotals {
 }
 
 impl CpuRow {
-    fn new(cpu: u32, span: Option<(i64, i64)>, holes: &Windows, lost: Option<u64>) -> Self {
+    fn new(cpu: u32, facts: &LaneFacts, span: Option<(i64, i64)>) -> Self {
         let (begin, end) = span.unwrap_or((0, 0));
         Self {
             cpu,
+            host: facts.host,
             begin,
             end,
             is_timeless: span.is_none(),
@@ -60,8 +63,8 @@ impl CpuRow {
             unknown_ns: 0,
             switches: 0,
             doubt_ns: 0,
-            holes: holes.clone(),
-            lost,
+            holes: facts.holes.clone(),
+            lost: facts.lost,
             course: Vec::new(),
         }
     }
@@ -124,7 +127,7 @@ impl Cpu {
         for (lane, known) in state.cpus.iter().enumerate() {
             let facts = &self.lanes[lane];
             if known.is_empty() {
-                let mut row = CpuRow::new(facts.cpu.unwrap_or(lane as u32), facts.span_ns, &facts.holes, facts.lost);
+                let mut row = CpuRow::new(facts.cpu.unwrap_or(lane as u32), facts, facts.span_ns);
                 let span = (row.begin, row.end);
                 row.unknown_ns = span.0.abs_diff(span.1);
                 row.holes.add(span.0, span.1);
@@ -178,7 +181,7 @@ impl Cpu {
         let facts = &self.lanes[lane];
         let mut sums = cpu.sums.clone();
         let switches = cpu.head.map(|head| head.time).zip(cpu.tail.map(|tail| tail.0));
-        let mut row = CpuRow::new(number, facts.span_ns.or(switches), &facts.holes, facts.lost);
+        let mut row = CpuRow::new(number, facts, facts.span_ns.or(switches));
         let span = (row.begin, row.end);
         row.holes.extend(&cpu.odd);
         let mut edge = |tid: i32, begin: i64, end: i64| -> Option<(ThreadKey, ThreadRun)> {
@@ -228,6 +231,7 @@ impl Cpu {
         ];
         let mut table = Table::new("per-cpu", format!("CPUs{}", self.of_all_threads()), columns);
         table.plot = Some(Plot::Bars { value: 4 });
+        let hosts: Vec<u16> = whole.cpus.iter().map(|cpu| cpu.host).collect();
         for cpu in &whole.cpus {
             let time = |time: i64| if cpu.is_timeless { Cell::Unknown } else { Cell::Timestamp(time) };
             let span = cpu.begin.abs_diff(cpu.end);
@@ -255,6 +259,7 @@ impl Cpu {
                 Cell::Count(at_least(cpu.switches, cpu.lost)),
             ]);
         }
+        HostNames::new(&self.lanes).put(&mut table, &hosts);
         table
     }
 
@@ -273,6 +278,7 @@ impl Cpu {
         table.plot = Some(Plot::Bars { value: 3 });
         let span = whole.length_ns();
         let rows = whole.threads.rows.sorted();
+        let mut hosts = Vec::new();
         table.omitted = whole.threads.rows.count() - rows.len() as u64;
         for (_, (id, row)) in rows {
             let low = row.run_ns - row.doubt_ns;
@@ -291,7 +297,9 @@ impl Cpu {
                 Cell::Count(at_least(u64::from(row.preemptions), whole.lost)),
                 row.prio.get().map_or(Cell::Empty, |prio| Cell::Integer(i64::from(prio))),
             ]);
+            hosts.push(id.key.host);
         }
+        HostNames::new(&self.lanes).put(&mut table, &hosts);
         table
     }
 
@@ -316,6 +324,7 @@ impl Cpu {
         });
         rows.sort_by(|one, other| other.1.run_ns.cmp(&one.1.run_ns).then(one.0.cmp(&other.0)));
         table.omitted = leave(&mut rows, self.wishes.top);
+        let hosts: Vec<u16> = rows.iter().map(|((host, _), _)| *host).collect();
         for ((_, pid), process) in rows {
             let name = match pid {
                 Some(pid) => Cell::Process { name: process.name(), pid: Some(i64::from(pid)), tid: None },
@@ -324,6 +333,7 @@ impl Cpu {
             let [threads, run, share, runs] = self.process_cells(whole, &process);
             table.rows.push(vec![name, threads, run, share, runs]);
         }
+        HostNames::new(&self.lanes).put(&mut table, &hosts);
         table
     }
 

@@ -8,6 +8,7 @@ use crate::LaneFacts;
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::count::{at_least, lost_count, lost_of};
 use crate::headline::{Headline, HeadlineTables};
+use crate::hosts::HostNames;
 use crate::shares::{self, Amount, AmountShare, ShareProcess, ShareThreadRow, ThreadOwner};
 use crate::statistics::leave;
 use crate::threads::{ThreadId, ThreadKey};
@@ -107,6 +108,7 @@ impl WhoseAnalysis {
         let mut table = Table::new("per-thread", "Threads", columns);
         table.plot = Some(Plot::Bars { value: 2 });
         let rows = whole.shares.threads.rows.sorted();
+        let hosts: Vec<u16> = rows.iter().map(|(_, (id, _))| id.key.host).collect();
         table.omitted = whole.shares.threads.rows.count() - rows.len() as u64;
         for (_, (id, row)) in rows {
             let (pid, tid) = (row.pid.map(i64::from), Some(i64::from(id.key.tid)));
@@ -120,6 +122,7 @@ impl WhoseAnalysis {
         if unknown > 0 {
             table.rows.push(vec![Cell::Unknown, Cell::Empty, number(unknown)]);
         }
+        HostNames::new(&self.lanes).put(&mut table, &hosts);
         table
     }
 
@@ -139,6 +142,7 @@ impl WhoseAnalysis {
             whole.shares.threads.processes.iter().filter_map(known).collect();
         rows.sort_by_key(|(host, pid, process)| (Reverse(process.share.all), *host, *pid));
         table.omitted = leave(&mut rows, self.wishes.top);
+        let hosts: Vec<u16> = rows.iter().map(|(host, ..)| *host).collect();
         for (_, pid, process) in rows {
             let cell = Cell::Process { name: process.name(), pid: Some(pid.into()), tid: None };
             table.rows.push(vec![cell, number(process.threads), whole.cell(&process.share)]);
@@ -150,6 +154,7 @@ impl WhoseAnalysis {
         if !unknown.is_empty() {
             table.rows.push(vec![Cell::Unknown, number(threads), number(unknown.0)]);
         }
+        HostNames::new(&self.lanes).put(&mut table, &hosts);
         table
     }
 
@@ -210,10 +215,12 @@ impl WhoseAnalysis {
                 lanes.push(facts);
             }
         }
+        let hosts: Vec<u16> = cpus.keys().map(|(_, host)| *host).collect();
         for ((number, _), (events, lanes)) in cpus {
             let cpu = if number == NO_CPU { Cell::Empty } else { Cell::Cpu(number) };
             table.rows.push(vec![cpu, Cell::Count(at_least(events.0, lost_of(lanes)))]);
         }
+        HostNames::new(&self.lanes).put(&mut table, &hosts);
         table
     }
 
