@@ -2,13 +2,14 @@
 //! `kymo/kymo.h`.
 //!
 //! It must never know more than that: the functions that the headers call belong to the tracer, and to
-//! [`kymo_skew`].
-//! `make libkymo` builds it without unwinding and without Rust's standard library, in 60 KiB.
+//! [`kymo_control`] and [`kymo_skew`].
+//! `make libkymo` builds it without unwinding and without Rust's standard library, in 160 KiB.
 //! Builds for tests include the standard library, but do not use it.
 
 #![cfg_attr(panic = "abort", no_std)]
 #![cfg(target_os = "linux")]
 
+mod control;
 mod marks;
 mod prepare;
 

@@ -11,6 +11,7 @@
 //! began it is gone, unless the session is detached.
 
 mod bell;
+mod control;
 mod listen;
 pub(crate) mod publish;
 mod recover;

@@ -173,7 +173,41 @@ pub enum RecorderRequest {
         /// The session.
         session: String,
     },
+    /// A program's request about the sessions that record it: see [`ControlRequest`].
+    #[serde(skip)]
+    Control(ControlRequest),
 }
+
+/// A request of a program that is recorded, as a line of text: such programs outlive versions of this protocol.
+///
+/// ```text
+/// program     kymo-control 1 stop \t session or nothing \t argument
+/// recorder    ok \t ...          refused \t why          later
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ControlRequest {
+    /// The program, as the kernel tells it.
+    pub pid: u32,
+    /// Its request.
+    pub verb: String,
+    /// The session; `None`: all that record the program.
+    pub session: Option<String>,
+    /// What the request is about; may be empty.
+    pub argument: String,
+}
+
+impl ControlRequest {
+    /// Reads such a line; `None`: it is none.
+    pub(crate) fn read(line: &str, pid: u32) -> Option<Self> {
+        let mut parts = line.strip_prefix(CONTROL)?.splitn(3, '\t');
+        let mut part = || parts.next().map(str::to_owned);
+        let (verb, session, argument) = (part()?, part()?, part()?);
+        Some(Self { pid, verb, session: Some(session).filter(|session| !session.is_empty()), argument })
+    }
+}
+
+/// Beginning of a program's request.
+pub(crate) const CONTROL: &str = "kymo-control 1 ";
 
 /// A change of triggers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -254,6 +288,12 @@ pub enum RecorderReply {
     },
     /// Events that a session could record.
     Classes(ClassesStatus),
+    /// A program's request had its effect.
+    #[serde(skip)]
+    Controlled {
+        /// Whether a session records the program, if it asked for that.
+        is_recording: Option<bool>,
+    },
     /// The reply comes later.
     Later {
         /// The folder that the recorder has been writing to all the time.

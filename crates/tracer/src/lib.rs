@@ -61,7 +61,7 @@ cfg_if! {
         pub use context::{Context, Own};
         pub use event::Event;
         pub use lease::nobody_has;
-        pub use process::control_file;
+        pub use process::{control_file, recorder_socket};
         pub use write::Write;
     } else {
         mod elsewhere;

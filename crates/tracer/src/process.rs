@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use kymo_lane::{Arena, Mapped, MemoryLayout, ProgramSide};
 
-use crate::place::PathBuffer;
+use crate::place::{PathBuffer, has_more_than_its_user};
 use crate::selection::{StartFacts, StartSelection};
 use crate::{bell, pages};
 
@@ -122,6 +122,19 @@ impl ProcessState {
         // Safety: the path is NUL-terminated.
         unsafe { libc::unlink(self.path.as_c_str().as_ptr()) };
     }
+}
+
+/// Path of the socket where this user's recorder listens, if one runs; returns its length, without the zero
+/// behind it. `None`: this program is not recorded, because it has more rights than its user.
+pub fn recorder_socket(into: &mut [u8; 256]) -> Option<usize> {
+    if has_more_than_its_user() {
+        return None;
+    }
+    let mut path = PathBuffer::folder()?;
+    path.push(b"/recorder.sock")?;
+    let bytes = path.as_c_str().to_bytes_with_nul();
+    into[..bytes.len()].copy_from_slice(bytes);
+    Some(bytes.len() - 1)
 }
 
 /// Path of the file that this process records to; `None`: there is none yet.

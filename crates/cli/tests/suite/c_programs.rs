@@ -150,6 +150,108 @@ pub(crate) fn library_of_rust(folder: &Path, name: &str, source: &str) -> PathBu
     target.join(format!("release/lib{}.so", name.replace('-', "_")))
 }
 
+const CONTROLS: &str = r#"
+#include <kymo/session.h>
+
+KYMO_EVENT(work, step, KYMO_U64(value));
+KYMO_EVENT(other, step, KYMO_U64(value));
+
+static struct kymo_session session;
+
+static void steps(uint64_t from, uint64_t to)
+{
+    for (uint64_t value = from; value < to; ++value) {
+        kymo_work_step(value);
+        kymo_other_step(value);
+    }
+}
+
+static void must(int result, int expected, int line)
+{
+    if (result != expected) {
+        fprintf(stderr, "line %d: %d, %s\n", line, result, session.error);
+        exit(1);
+    }
+}
+
+#define MUST(request) must(request, 0, __LINE__)
+#define MUST_BE(request, expected) must(request, expected, __LINE__)
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    if (argc > 1) {
+        steps(0, 1);
+        MUST_BE(kymo_session_is_recording(&session), KYMO_SESSION_NO_RECORDER);
+        puts(session.error);
+        return 0;
+    }
+    MUST_BE(kymo_session_is_recording(&session), 1);
+    steps(0, 10);
+    MUST(kymo_session_stop(&session));
+    MUST_BE(kymo_session_is_recording(&session), 0);
+    steps(10, 20);
+    MUST(kymo_session_start(&session));
+    steps(20, 30);
+    MUST(kymo_session_disable(&session, "other:*"));
+    steps(30, 40);
+    MUST(kymo_session_enable(&session, NULL));
+    steps(40, 50);
+    kymo_session_mark("half");
+    MUST(kymo_session_trigger(&session, "end: stop on work:step after 5"));
+    steps(50, 60);
+    MUST(kymo_session_wait(&session, 60000));
+    MUST(kymo_session_disarm(&session, NULL));
+    MUST(kymo_session_start(&session));
+    MUST_BE(kymo_session_wait(&session, 5), KYMO_SESSION_TIMED_OUT);
+    MUST(kymo_session_arm(&session, "end"));
+    steps(60, 70);
+    MUST_BE(kymo_session_arm(&session, "nothing"), KYMO_SESSION_REFUSED);
+    puts(session.error);
+    MUST_BE(kymo_session_trigger(&session, "stop at once"), KYMO_SESSION_REFUSED);
+    puts(session.error);
+    MUST_BE(kymo_session_snapshot(&session), KYMO_SESSION_REFUSED);
+    puts(session.error);
+    session.name = "nobody";
+    MUST_BE(kymo_session_flush(&session), KYMO_SESSION_REFUSED);
+    puts(session.error);
+    session.name = "mine";
+    MUST_BE(kymo_session_abort_when_stopped(&session, "dumped"), 0);
+    return 1;
+}
+"#;
+
+/// Programs start and stop the session that records them, and end when it has stopped.
+#[test]
+fn programs_control_the_sessions_that_record_them() {
+    let Some(built) = library() else { return };
+    let place = Place::new();
+    let controls = program(&place.path(""), &built, "controls", CONTROLS).display().to_string();
+    let alone = place.command(&controls).arg("alone").output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&alone.stdout), "no recorder runs for this program\n", "{alone:?}");
+    let mut recorded = place.kymo(&["record", "--name", "mine", "--output", "trace", "--", &controls]);
+    let output = recorded.output().expect("it runs");
+    let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        said.lines().collect::<Vec<_>>(),
+        [
+            "session `mine` has no trigger `nothing`: it has end",
+            "expected `on`, found `at`",
+            "no session with `--mode overwrite` records this program",
+            "there is no session `nobody`",
+        ],
+        "{told}"
+    );
+    assert!(told.contains("dumped\n"), "{told}");
+    assert_eq!(output.status.code(), Some(134), "it aborts: {told}");
+    let values = |event| place.values(&place.path("trace"), event);
+    let range = |ranges: &[(u64, u64)]| ranges.iter().flat_map(|(first, end)| *first..*end).collect::<Vec<u64>>();
+    assert_eq!(values("work:step"), range(&[(0, 10), (20, 55), (60, 65)]));
+    assert_eq!(values("other:step"), range(&[(0, 10), (20, 30), (40, 54), (60, 64)]));
+    let mark = place.says(&["print", "--event", "kymo:log", "trace"], 0);
+    assert!(mark.contains("half"), "{mark}");
+}
+
 #[test]
 fn copies_of_the_tracer_in_one_process_are_one_program() {
     let Some(built) = library() else { return };

@@ -83,6 +83,23 @@ fn programs_compare_counters_and_record_them() {
 }
 
 #[test]
+fn requests_need_a_recorder() {
+    for (compiler, standard, language) in
+        [("gcc", "-std=c11", "c"), ("clang-14", "-std=c17", "c"), ("g++", "-std=c++17", "c++")]
+    {
+        for (how, told) in [("-O2", "no recorder runs for this program"), ("-DKYMO_OFF", "built without a tracer")] {
+            let folder = Folder::new();
+            let Some(program) = folder.build_with(compiler, "session.c", &[standard, "-x", language, how]) else {
+                break;
+            };
+            let output = folder.command(&program).output().expect("it runs");
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && said.contains(told), "{compiler} {how}: {output:?}");
+        }
+    }
+}
+
+#[test]
 fn marks_need_no_definition() {
     for (compiler, standard, language) in [
         ("gcc", "-std=c11", "c"),

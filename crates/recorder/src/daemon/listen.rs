@@ -8,7 +8,7 @@
 //!
 //! A slow client keeps its thread waiting, and not the recorder.
 
-use std::io::{self, BufReader};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use crate::daemon::bell::FolderBell;
 use crate::folder::{at, own_user};
-use crate::protocol::{self, QUESTION_BYTES_MAX, RecorderReply, RecorderRequest, VERSION};
+use crate::protocol::{self, CONTROL, ControlRequest, QUESTION_BYTES_MAX, RecorderReply, RecorderRequest, VERSION};
 use crate::writing::WriterState;
 
 /// Clients that are connected at the same time.
@@ -123,6 +123,9 @@ fn is_trusted(stream: &UnixStream) -> bool {
 fn converse(who: u64, stream: &UnixStream, say: &SyncSender<Heard>, writing: &WriterState) -> io::Result<()> {
     let (mut from, mut to) = (BufReader::new(stream), stream);
     let mut is_known = false;
+    if from.fill_buf()?.first() == CONTROL.as_bytes().first() {
+        return control(who, stream, from, say);
+    }
     while let Some(question) = protocol::hear::<RecorderRequest>(&mut from, QUESTION_BYTES_MAX)? {
         let answer = match (&question, is_known) {
             (RecorderRequest::Hello { version }, _) => {
@@ -140,6 +143,36 @@ fn converse(who: u64, stream: &UnixStream, say: &SyncSender<Heard>, writing: &Wr
         protocol::say(&mut to, &answer)?;
     }
     Ok(())
+}
+
+/// Bytes of a program's request.
+const CONTROL_BYTES_MAX: u64 = 4096;
+
+/// The request of a program, which has a connection of its own.
+fn control(who: u64, stream: &UnixStream, from: BufReader<&UnixStream>, say: &SyncSender<Heard>) -> io::Result<()> {
+    let (mut line, mut to) = (String::new(), stream);
+    from.take(CONTROL_BYTES_MAX).read_line(&mut line)?;
+    let pid = rustix::net::sockopt::socket_peercred(stream)?.pid.as_raw_nonzero().get().cast_unsigned();
+    let Some(request) = line.strip_suffix('\n').and_then(|line| ControlRequest::read(line, pid)) else {
+        return to.write_all(b"refused\tthe request is none\n");
+    };
+    let (answer, answered) = mpsc::channel();
+    say.send(Heard::Asked { who, question: RecorderRequest::Control(request), answer }).map_err(io::Error::other)?;
+    let reply = loop {
+        match answered.recv_timeout(WITHOUT_A_WORD) {
+            Ok(reply) => break reply,
+            Err(RecvTimeoutError::Timeout) => to.write_all(b"later\n")?,
+            Err(error @ RecvTimeoutError::Disconnected) => return Err(io::Error::other(error)),
+        }
+    };
+    let line = match reply {
+        RecorderReply::Controlled { is_recording: None } => "ok\t\n".to_owned(),
+        RecorderReply::Controlled { is_recording: Some(true) } => "ok\trecording\n".to_owned(),
+        RecorderReply::Controlled { is_recording: Some(false) } => "ok\tstopped\n".to_owned(),
+        RecorderReply::Refused { message } => format!("refused\t{}\n", message.replace('\n', "; ")),
+        _ => "refused\tthe recorder has another reply\n".to_owned(),
+    };
+    to.write_all(line.as_bytes())
 }
 
 /// Waits for the recorder's reply, and reports again and again that it takes long: the recorder may

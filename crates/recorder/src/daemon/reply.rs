@@ -39,6 +39,7 @@ impl Daemon {
             RecorderRequest::Status => Ok(RecorderReply::Status(Box::new(self.status()))),
             RecorderRequest::Sessions => Ok(RecorderReply::Sessions { sessions: self.short_statuses() }),
             RecorderRequest::Classes { session } => self.classes_of(&session),
+            RecorderRequest::Control(request) => self.control(&request),
         }
     }
 
@@ -101,7 +102,7 @@ impl Daemon {
     }
 
     /// The session of that name; `None`: the only one.
-    fn named(&self, name: Option<&str>) -> Result<usize, String> {
+    pub(super) fn named(&self, name: Option<&str>) -> Result<usize, String> {
         let names = || self.sessions.iter().map(|session| session.name.as_str());
         match name {
             Some(name) => names().position(|known| known == name).ok_or_else(|| {
@@ -151,7 +152,7 @@ impl Daemon {
         filters::check(filter, &matching).map_err(|refusal| refusal.0)
     }
 
-    fn take(&mut self, session: Option<&str>, step: SelectionStep) -> Result<RecorderReply, String> {
+    pub(super) fn take(&mut self, session: Option<&str>, step: SelectionStep) -> Result<RecorderReply, String> {
         let at = self.named(session)?;
         self.find();
         let known = &self.sessions[at];
@@ -180,7 +181,7 @@ impl Daemon {
         Ok(())
     }
 
-    fn trigger(&mut self, session: Option<&str>, trigger: TriggerOptions) -> Result<RecorderReply, String> {
+    pub(super) fn trigger(&mut self, session: Option<&str>, trigger: TriggerOptions) -> Result<RecorderReply, String> {
         let at = self.named(session)?;
         self.find();
         self.check_trigger(&trigger, &self.sessions[at].options)?;
@@ -199,7 +200,7 @@ impl Daemon {
         self.triggered(at, matched)
     }
 
-    fn turn(&mut self, session: Option<&str>, turn: &TriggerTurn) -> Result<RecorderReply, String> {
+    pub(super) fn turn(&mut self, session: Option<&str>, turn: &TriggerTurn) -> Result<RecorderReply, String> {
         let at = self.named(session)?;
         self.find();
         self.drain(DrainTiming::Now);
@@ -265,7 +266,7 @@ impl Daemon {
         }
     }
 
-    fn snapshot(&mut self, session: Option<&str>, output: Option<PathBuf>) -> Result<RecorderReply, String> {
+    pub(super) fn snapshot(&mut self, session: Option<&str>, output: Option<PathBuf>) -> Result<RecorderReply, String> {
         let at = self.named(session)?;
         if self.sessions[at].options.keep == Keep::Oldest {
             return Err(format!(

@@ -1,0 +1,329 @@
+//! Programs that control the sessions that record them: they start and stop a session, arm its triggers,
+//! wait until one has stopped it, and have its events written.
+//!
+//! It must never know sessions, traces or analyses. The recorder does all of it; this crate asks for it, over
+//! the recorder's socket.
+//!
+//! ```text
+//! program     kymo-control 1 stop \t session or nothing \t argument
+//! recorder    ok \t ...          refused \t why          later (it may wait for a disk)
+//! ```
+//!
+//! Each request is a connection of its own, with lines of plain text: programs outlive versions of the
+//! recorder. It allocates no heap, and blocks the calling thread alone. Not for signal handlers.
+//!
+//! ```no_run
+//! use core::time::Duration;
+//! use kymo_control::ControlledSession;
+//!
+//! let session = ControlledSession::own();
+//! session.trigger("stop on net:lost after 3")?;
+//! // ... work ...
+//! session.wait(Some(Duration::from_secs(10)))?;
+//! session.flush()?;
+//! # Ok::<(), kymo_control::ControlError>(())
+//! ```
+
+#![no_std]
+#![allow(clippy::result_large_err, reason = "there is no heap: an error has its text in it")]
+
+#[cfg(test)]
+extern crate std;
+
+mod socket;
+
+use core::fmt;
+use core::time::Duration;
+
+/// Bytes of a request, and of a reply.
+pub const MESSAGE_BYTES_MAX: usize = 4096;
+/// How long a request waits for its reply, unless the recorder says that it takes longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a wait sleeps between two questions, at first and at most.
+const NAPS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(20)];
+
+/// Sessions of the recorder that this program belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ControlledSession<'n> {
+    name: Option<&'n str>,
+}
+
+/// Reason why a request had no effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControlErrorKind {
+    /// No recorder runs for this program.
+    NoRecorder,
+    /// The recorder has refused it; the text says why.
+    Refused,
+    /// The time is over.
+    TimedOut,
+    /// A system call has failed, or the reply is none.
+    Failed,
+}
+
+/// A request that had no effect.
+#[derive(Clone, Copy)]
+pub struct ControlError {
+    /// The reason.
+    pub kind: ControlErrorKind,
+    text: MessageText,
+}
+
+impl ControlError {
+    fn new(kind: ControlErrorKind, text: &str) -> Self {
+        Self { kind, text: MessageText::of(text) }
+    }
+
+    /// The reason in words.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.text.as_str()
+    }
+}
+
+impl fmt::Debug for ControlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.kind, self.text())
+    }
+}
+
+impl fmt::Display for ControlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl core::error::Error for ControlError {}
+
+/// A text of a bounded length; what does not fit is missing.
+#[derive(Clone, Copy)]
+struct MessageText {
+    bytes: [u8; 512],
+    length: usize,
+}
+
+impl MessageText {
+    fn of(text: &str) -> Self {
+        let mut bytes = [0; 512];
+        let length = text.floor_char_boundary(bytes.len());
+        bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+        Self { bytes, length }
+    }
+
+    fn as_str(&self) -> &str {
+        core::str::from_utf8(&self.bytes[..self.length]).unwrap_or("")
+    }
+}
+
+impl<'n> ControlledSession<'n> {
+    /// All sessions that record this program.
+    #[must_use]
+    pub const fn own() -> Self {
+        Self { name: None }
+    }
+
+    /// The session of that name.
+    #[must_use]
+    pub const fn named(name: &'n str) -> Self {
+        Self { name: Some(name) }
+    }
+
+    /// The session records from now on, in all of its programs.
+    ///
+    /// # Errors
+    ///
+    /// It had no effect: see [`ControlErrorKind`]. So it is of all functions here.
+    pub fn start(&self) -> Result<(), ControlError> {
+        self.ask("start", "", PATIENCE).map(drop)
+    }
+
+    /// The session records no more, in all of its programs: no event behind this call is in its trace.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start).
+    pub fn stop(&self) -> Result<(), ControlError> {
+        self.ask("stop", "", PATIENCE).map(drop)
+    }
+
+    /// A session with `--mode overwrite` writes the events that it holds, and goes on.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start).
+    pub fn snapshot(&self) -> Result<(), ControlError> {
+        self.ask("snapshot", "", PATIENCE).map(drop)
+    }
+
+    /// Events before this call are in the files of the trace when it returns.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start).
+    pub fn flush(&self) -> Result<(), ControlError> {
+        self.ask("flush", "", PATIENCE).map(drop)
+    }
+
+    /// Adds a trigger, in the words of `kymo record --trigger`, or replaces that of its name, and arms it.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start).
+    pub fn trigger(&self, words: &str) -> Result<(), ControlError> {
+        self.ask("trigger", words, PATIENCE).map(drop)
+    }
+
+    /// Arms a trigger anew; `None`: all.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start).
+    pub fn arm(&self, trigger: Option<&str>) -> Result<(), ControlError> {
+        self.ask("arm", trigger.unwrap_or(""), PATIENCE).map(drop)
+    }
+
+    /// Disarms a trigger; `None`: all.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start).
+    pub fn disarm(&self, trigger: Option<&str>) -> Result<(), ControlError> {
+        self.ask("disarm", trigger.unwrap_or(""), PATIENCE).map(drop)
+    }
+
+    /// The session records events of this program that match a pattern of `provider:name`, such as `net:*`.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start).
+    pub fn enable(&self, events: &str) -> Result<(), ControlError> {
+        self.ask("enable", events, PATIENCE).map(drop)
+    }
+
+    /// The session records no such events of this program any more; `*`: none at all.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start).
+    pub fn disable(&self, events: &str) -> Result<(), ControlError> {
+        self.ask("disable", events, PATIENCE).map(drop)
+    }
+
+    /// Whether the session records this program now.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start).
+    pub fn is_recording(&self) -> Result<bool, ControlError> {
+        self.ask("state", "", PATIENCE).map(|said| said.as_str() == "recording")
+    }
+
+    /// Waits until the session records this program no more; `None`: without an end.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start).
+    pub fn wait(&self, timeout: Option<Duration>) -> Result<(), ControlError> {
+        let (mut left, mut nap) = (timeout, NAPS[0]);
+        while self.is_recording()? {
+            let now = left.map_or(nap, |left| left.min(nap));
+            if now.is_zero() {
+                return Err(ControlError::new(ControlErrorKind::TimedOut, "the session still records"));
+            }
+            let slept = socket::sleep(now);
+            left = left.map(|left| left.saturating_sub(slept));
+            nap = NAPS[1].min(nap * 2);
+        }
+        Ok(())
+    }
+
+    /// Sends a request, as [`start`](Self::start) and the other functions do; for those who have its words as text.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start).
+    pub fn request(&self, verb: &str, argument: &str) -> Result<(), ControlError> {
+        self.ask(verb, argument, PATIENCE).map(drop)
+    }
+
+    fn ask(&self, verb: &str, argument: &str, patience: Duration) -> Result<MessageText, ControlError> {
+        let mut line = Line::default();
+        let name = self.name.unwrap_or("");
+        let is_plain = |text: &str| !text.bytes().any(|byte| byte < b' ');
+        let parts = ["kymo-control 1 ", verb, "\t", name, "\t", argument, "\n"];
+        let fits = parts.into_iter().all(|part| line.push(part));
+        if !fits || ![verb, name, argument].into_iter().all(is_plain) {
+            return Err(ControlError::new(ControlErrorKind::Refused, "a request is one line of at most 4096 bytes"));
+        }
+        let mut reply = [0; MESSAGE_BYTES_MAX];
+        let said = socket::exchange(line.as_bytes(), &mut reply, patience)?;
+        understood(said)
+    }
+}
+
+/// A reply, without the end of its line.
+fn understood(said: &[u8]) -> Result<MessageText, ControlError> {
+    let said = core::str::from_utf8(said).unwrap_or("");
+    let (word, text) = said.split_once('\t').unwrap_or((said, ""));
+    match word {
+        "ok" => Ok(MessageText::of(text)),
+        "refused" => Err(ControlError::new(ControlErrorKind::Refused, text)),
+        _ => Err(ControlError::new(
+            ControlErrorKind::Failed,
+            "the recorder does not understand requests of programs: it is older than they are",
+        )),
+    }
+}
+
+/// A request.
+struct Line {
+    bytes: [u8; MESSAGE_BYTES_MAX],
+    length: usize,
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Self { bytes: [0; MESSAGE_BYTES_MAX], length: 0 }
+    }
+}
+
+impl Line {
+    /// Returns whether there was room.
+    fn push(&mut self, text: &str) -> bool {
+        let room = self.bytes.get_mut(self.length..self.length + text.len());
+        let fits = room.is_some();
+        room.into_iter().for_each(|room| room.copy_from_slice(text.as_bytes()));
+        self.length += if fits { text.len() } else { 0 };
+        fits
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_are_understood() {
+        assert_eq!(understood(b"ok\trecording").map(|text| text.as_str() == "recording").ok(), Some(true));
+        let refused = understood(b"refused\tthere is no session `x`").map(drop).expect_err("it is refused");
+        assert_eq!((refused.kind, refused.text()), (ControlErrorKind::Refused, "there is no session `x`"));
+        for strange in [&b""[..], b"{\"answer\":1}", b"\xff\xff"] {
+            assert_eq!(understood(strange).map(drop).map_err(|error| error.kind), Err(ControlErrorKind::Failed));
+        }
+    }
+
+    #[test]
+    fn requests_are_one_line() {
+        let long = std::string::String::from_utf8(std::vec![b'x'; MESSAGE_BYTES_MAX]).expect("it is text");
+        for argument in ["a\nb", "a\tb", &long] {
+            let error = ControlledSession::own().trigger(argument).expect_err("it is refused");
+            assert_eq!(error.kind, ControlErrorKind::Refused, "{argument}");
+        }
+        let told = ControlError::new(ControlErrorKind::Refused, &"\u{e4}".repeat(300));
+        assert_eq!(told.text().chars().count(), 256);
+    }
+}

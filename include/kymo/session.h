@@ -1,0 +1,153 @@
+/*
+ * Kymograph: programs that control the sessions that record them. Description: docs/triggers.md.
+ *
+ *     #include <kymo/session.h>
+ *
+ *     struct kymo_session session = {0};          each session that records this program
+ *     if (kymo_session_trigger(&session, "stop on net:lost after 3"))
+ *         fprintf(stderr, "%s\n", session.error);
+ *
+ * The recorder does all of it: a request takes some milliseconds at most, unless the disk is slow. It blocks
+ * the calling thread alone, and is not for signal handlers. The functions return 0, or one of
+ * kymo_session_result.
+ */
+#ifndef KYMO_SESSION_H
+#define KYMO_SESSION_H
+
+#include "kymo.h"
+#include "marks.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A session of the recorder that this program belongs to. */
+struct kymo_session {
+    const char *name; /* NULL: all sessions that record this program */
+    char error[512]; /* why the last request had no effect; empty: it had one */
+};
+
+enum kymo_session_result {
+    KYMO_SESSION_DONE = 0,
+    KYMO_SESSION_NO_RECORDER = -1, /* no recorder runs for this program */
+    KYMO_SESSION_REFUSED = -2, /* the recorder has refused it: see error */
+    KYMO_SESSION_TIMED_OUT = -3, /* the time is over */
+    KYMO_SESSION_FAILED = -4 /* a system call has failed */
+};
+
+#ifndef KYMO_OFF
+int kymo_session_ask(const char *session, const char *verb, const char *argument, long long timeout_ms, char *error, size_t size);
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+static KYMO_INNER_UNUSED int kymo_inner_session(struct kymo_session *session, const char *verb, const char *argument, long long timeout_ms)
+{
+#ifdef KYMO_OFF
+    (void)verb;
+    (void)argument;
+    (void)timeout_ms;
+    snprintf(session->error, sizeof session->error, "this program is built without a tracer");
+    return KYMO_SESSION_NO_RECORDER;
+#else
+    return kymo_session_ask(session->name, verb, argument, timeout_ms, session->error, sizeof session->error);
+#endif
+}
+
+/* The session records from now on, in all of its programs. */
+static KYMO_INNER_UNUSED int kymo_session_start(struct kymo_session *session)
+{
+    return kymo_inner_session(session, "start", NULL, 0);
+}
+
+/* The session records no more, in all of its programs: no event behind this call is in its trace. */
+static KYMO_INNER_UNUSED int kymo_session_stop(struct kymo_session *session)
+{
+    return kymo_inner_session(session, "stop", NULL, 0);
+}
+
+/* 1: the session records this program now; 0: it does not. */
+static KYMO_INNER_UNUSED int kymo_session_is_recording(struct kymo_session *session)
+{
+    return kymo_inner_session(session, "state", NULL, 0);
+}
+
+/* A session with `--mode overwrite` writes the events that it holds, and goes on. */
+static KYMO_INNER_UNUSED int kymo_session_snapshot(struct kymo_session *session)
+{
+    return kymo_inner_session(session, "snapshot", NULL, 0);
+}
+
+/* Events before this call are in the files of the trace when it returns. */
+static KYMO_INNER_UNUSED int kymo_session_flush(struct kymo_session *session)
+{
+    return kymo_inner_session(session, "flush", NULL, 0);
+}
+
+/* Adds a trigger, in the words of `kymo record --trigger`, or replaces that of its name, and arms it. */
+static KYMO_INNER_UNUSED int kymo_session_trigger(struct kymo_session *session, const char *words)
+{
+    return kymo_inner_session(session, "trigger", words, 0);
+}
+
+/* Arms a trigger anew; NULL: all. */
+static KYMO_INNER_UNUSED int kymo_session_arm(struct kymo_session *session, const char *trigger)
+{
+    return kymo_inner_session(session, "arm", trigger, 0);
+}
+
+/* Disarms a trigger; NULL: all. */
+static KYMO_INNER_UNUSED int kymo_session_disarm(struct kymo_session *session, const char *trigger)
+{
+    return kymo_inner_session(session, "disarm", trigger, 0);
+}
+
+/* The session records events of this program that match a pattern, such as `net:*`; NULL: all. */
+static KYMO_INNER_UNUSED int kymo_session_enable(struct kymo_session *session, const char *events)
+{
+    return kymo_inner_session(session, "enable", events ? events : "*", 0);
+}
+
+/* The session records no such events of this program any more; NULL: none at all. */
+static KYMO_INNER_UNUSED int kymo_session_disable(struct kymo_session *session, const char *events)
+{
+    return kymo_inner_session(session, "disable", events ? events : "*", 0);
+}
+
+/* Waits until the session records this program no more; a negative time has no end. */
+static KYMO_INNER_UNUSED int kymo_session_wait(struct kymo_session *session, long long timeout_ms)
+{
+    return kymo_inner_session(session, "wait", NULL, timeout_ms);
+}
+
+/* Records a text as `kymo:log`: a mark in the trace. */
+static KYMO_INNER_UNUSED void kymo_session_mark(const char *text)
+{
+    kymo_log(KYMO_NOTICE, "%s", text);
+}
+
+/*
+ * Conditional termination: waits until a trigger has stopped the session, has its events written, prints the message
+ * to standard error, and aborts the program. Returns if one of these had no effect.
+ */
+static KYMO_INNER_UNUSED int kymo_session_abort_when_stopped(struct kymo_session *session, const char *message)
+{
+    int result = kymo_session_wait(session, -1);
+    if (!result)
+        result = kymo_session_flush(session);
+    if (!result) {
+        fprintf(stderr, "%s\n", message);
+        fflush(NULL);
+        abort();
+    }
+    return result;
+}
+
+#endif
