@@ -461,11 +461,12 @@ impl RecordingSession {
     pub(crate) fn parts(&mut self, key: u64) {
         self.choosing.known.remove(&key);
         self.departed.insert(key);
-        self.flight.leave(key);
+        // Events of a program that a flight recorder keeps are cut by the windows of that program.
+        let forgotten = self.flight.leave(key);
         self.progress.remove(&key);
         self.outputs.iter_mut().for_each(|(_, output)| output.forget(key));
         self.choosing.filters.retain(|(program, _), _| *program != key);
-        self.triggers.parts(key);
+        forgotten.into_iter().for_each(|key| self.triggers.parts(key));
     }
 
     pub(crate) fn take(&mut self, program: &ProgramFacts, run: &EventRun<'_>, clocks: &mut WatchedClocks) {

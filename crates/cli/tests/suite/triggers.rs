@@ -267,6 +267,28 @@ fn the_last_events_of_the_dead_are_cut_too() {
     assert_eq!(values(&place, "part"), range(&[(100, 200)]));
 }
 
+/// What a flight recorder keeps of a program that is gone is cut by the firings of that program.
+#[test]
+fn events_of_the_dead_in_a_flight_recorder_are_cut() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    let stop = "stop on test:count in program when value == 50";
+    begin(&place, "flight", &[&pid], &["--mode", "overwrite", "--trigger", stop]);
+    // This session drains the program: the flight recorder keeps the events itself.
+    begin(&place, "all", &[&pid], &[]);
+    program.tell("offer 100");
+    waits_for_firings(&place, "flight", 0, 1);
+    program.child.kill().expect("it runs");
+    program.child.wait().expect("it is a child");
+    let programs = || place.json(&["status", "--json"])["programs"].as_array().expect("they are listed").clone();
+    until(|| programs().iter().all(|known| known["pid"] != program.pid));
+    place.says(&["snapshot", "flight", "--output", "held"], 0);
+    place.says(&["stop", "all"], 0);
+    assert_eq!(values(&place, "all"), range(&[(0, 99)]));
+    assert_eq!(values(&place, "held"), range(&[(0, 50)]));
+}
+
 /// A program that was built before there were triggers is recorded as before; the recorder watches its events.
 #[test]
 fn an_old_program_is_recorded_and_watched() {

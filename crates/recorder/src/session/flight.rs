@@ -82,17 +82,18 @@ impl FlightRecorder {
         }
     }
 
-    /// A program is gone; its events stay for a while.
-    pub(crate) fn leave(&mut self, key: u64) {
-        if !self.programs.contains_key(&key) || self.gone.contains(&key) {
-            return;
+    /// A program is gone; its events stay for a while. Returns the program of which nothing is kept any more: this one,
+    /// or the one that is gone for longest.
+    pub(crate) fn leave(&mut self, key: u64) -> Option<u64> {
+        if !self.programs.contains_key(&key) {
+            return Some(key);
         }
-        self.gone.push_back(key);
-        if self.gone.len() > GONE_MAX
-            && let Some(first) = self.gone.pop_front()
-        {
-            self.programs.remove(&first);
+        if !self.gone.contains(&key) {
+            self.gone.push_back(key);
         }
+        let forgotten = if self.gone.len() > GONE_MAX { self.gone.pop_front() } else { None };
+        forgotten.iter().for_each(|first| _ = self.programs.remove(first));
+        forgotten
     }
 
     /// The kept runs, by program.
@@ -159,9 +160,11 @@ mod tests {
         for key in 0..100 {
             let (who, known) = known(key);
             flight.take(&who, &known, &run(0, &[1]), 100);
-            flight.leave(key);
-            flight.leave(key);
+            let forgotten = flight.leave(key);
+            assert_eq!(forgotten, key.checked_sub(GONE_MAX as u64));
+            assert_eq!(flight.leave(key), None);
         }
+        assert_eq!(flight.leave(1000), Some(1000), "nothing is kept of it");
         let mut found: Vec<_> = flight.programs().map(|(key, _)| key).collect();
         found.sort_unstable();
         assert_eq!(found, (36..100).collect::<Vec<_>>());
