@@ -252,6 +252,49 @@ fn programs_control_the_sessions_that_record_them() {
     assert!(mark.contains("half"), "{mark}");
 }
 
+const SECRETIVE: &str = r#"
+#include <kymo/kymo.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+KYMO_EVENT(work, step, KYMO_U64(value));
+
+int main(void)
+{
+    char line[100];
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    printf("@begun %d\n", getpid());
+    fflush(stdout);
+    for (uint64_t value = 0; fgets(line, sizeof line, stdin);) {
+        for (int i = 0; i < 100; ++i)
+            kymo_work_step(value++);
+        puts("@done");
+        fflush(stdout);
+    }
+    return 0;
+}
+"#;
+
+/// A program that other processes may not inspect runs no judgement of a recorder: that one watches its events.
+#[test]
+fn programs_that_may_not_be_inspected_are_watched() {
+    let Some(built) = library() else { return };
+    let place = Place::new();
+    let secretive = program(&place.path(""), &built, "secretive", SECRETIVE).display().to_string();
+    let trigger = "stop on work:step after 150 when value % 2 == 1";
+    let mut recorded = place.kymo(&["record", "--output", "trace", "--trigger", trigger, "--", &secretive]);
+    let mut program = Program::of(recorded.stderr(Stdio::piped()));
+    place.waits_for_program();
+    (0..4).for_each(|_| program.tell("more"));
+    // The program begins with this event on; later it finds the judgement, and may not run it.
+    recorded::until(|| place.json(&["trigger", "--json"])[0]["triggers"][0]["firings"] == 1);
+    (0..2).for_each(|_| program.tell("more"));
+    let told = program.end();
+    assert!(told.status.success(), "{told:?}");
+    assert_eq!(place.values(&place.path("trace"), "work:step"), (0..300).collect::<Vec<_>>());
+}
+
 #[test]
 fn copies_of_the_tracer_in_one_process_are_one_program() {
     let Some(built) = library() else { return };

@@ -33,6 +33,8 @@ pub(crate) struct TriggerWatch {
     unjudged: u64,
     /// Such events may come until these ticks.
     pub(crate) watches_until: u64,
+    /// Verdicts at the end of what was seen of a lane: their events come.
+    verdicts: HashMap<u16, EventVerdict>,
     /// Tables, by the contexts that events carry.
     tables: HashMap<u64, TreatmentTable>,
 }
@@ -110,10 +112,14 @@ impl TriggerWatch {
         let parts = [(0, u32::MAX)];
         let times = TickRange::of(run, &parts, crate::clock::step_max(known.identity.clock));
         let mut walk = EventWalk::begin();
+        walk.verdict = self.verdicts.remove(&run.lane);
         loop {
             let is_unjudged = false;
             let mut judge = WatchJudge { triggers: &self.triggers, table, run, is_unjudged, fired };
-            let WalkStop::Unknown(id) = table.walk(&mut bytes, &times, &mut walk, &mut judge) else { return };
+            let WalkStop::Unknown(id) = table.walk(&mut bytes, &times, &mut walk, &mut judge) else {
+                self.verdicts.extend(walk.verdict.map(|verdict| (run.lane, verdict)));
+                return;
+            };
             let is_watched = self.triggers.contains_key(&id);
             let treatment = if is_watched { EventTreatment::Ask(0) } else { EventTreatment::Drop };
             match (known.events.get(usize::from(id)).and_then(Option::as_ref), known.refused.get(&id)) {
