@@ -7,7 +7,7 @@
  *     if (kymo_session_trigger(&session, "stop on net:lost after 3"))
  *         fprintf(stderr, "%s\n", session.error);
  *
- * The recorder does all of it: a request takes some milliseconds at most, unless the disk is slow. It blocks
+ * The recorder does all of it: a request takes some milliseconds, unless the disk is slow. It blocks
  * the calling thread alone, and is not for signal handlers. The functions return 0, or one of
  * kymo_session_result.
  */

@@ -12,8 +12,10 @@ use kymo_schema::glob::event_pattern;
 impl Daemon {
     /// Acts on a program's request; `Err`: why not, in sentences.
     pub(super) fn control(&mut self, request: &ControlRequest) -> Result<RecorderReply, String> {
-        // The program may be new.
-        self.find();
+        if self.copies(request.pid).next().is_none() {
+            // The program may be new.
+            self.find();
+        }
         let sessions = self.controlled(request)?;
         if request.verb == "state" {
             let is_recording = Some(self.is_recorded(request.pid, &sessions));

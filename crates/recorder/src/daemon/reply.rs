@@ -197,14 +197,16 @@ impl Daemon {
         self.drain(DrainTiming::Now);
         let now = self.clocks.now();
         self.sessions[at].trigger(|triggers| triggers.set(trigger, now));
-        self.triggered(at, matched)
+        self.triggered(at, matched, false)
     }
 
     pub(super) fn turn(&mut self, session: Option<&str>, turn: &TriggerTurn) -> Result<RecorderReply, String> {
         let at = self.named(session)?;
-        self.find();
         self.drain(DrainTiming::Now);
         let (now, name) = (self.clocks.now(), self.sessions[at].name.clone());
+        // Its programs have a group for it already, and begin with the same events.
+        let is_quick =
+            self.sessions[at].triggers.is_limited() && matches!(turn, TriggerTurn::Start | TriggerTurn::Stop);
         let mut is_there = true;
         self.sessions[at].trigger(|triggers| match turn {
             TriggerTurn::Arm(of) => is_there = triggers.arm(of.as_deref(), true, now) > 0,
@@ -224,13 +226,15 @@ impl Daemon {
                 _ => format!("session `{name}` has no triggers"),
             });
         }
-        self.triggered(at, Matched { session: name, ..Matched::default() })
+        self.triggered(at, Matched { session: name, ..Matched::default() }, is_quick)
     }
 
-    fn triggered(&mut self, at: usize, matched: Matched) -> Result<RecorderReply, String> {
+    fn triggered(&mut self, at: usize, matched: Matched, is_quick: bool) -> Result<RecorderReply, String> {
         self.sessions[at].keep(&self.folder);
-        self.has_changed = true;
-        self.find();
+        if !is_quick {
+            self.has_changed = true;
+            self.find();
+        }
         self.act(&[]);
         let status = Box::new(self.session_statuses().swap_remove(at));
         Ok(RecorderReply::Triggered { matched, status })
