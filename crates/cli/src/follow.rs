@@ -2,10 +2,13 @@
 
 use std::collections::HashSet;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use kymo_session::{CountOptions, Follow, OpenFailure, PrintFormat, Printed, Progress, Report, Window, Zone};
+use kymo_session::{
+    Continued, CountOptions, Follow, OpenFailure, PrintFormat, Printed, Progress, Report, Window, Zone,
+};
 
 use crate::answer::screen::Screen;
 use crate::arguments::{Color, CountArguments, PrintArguments};
@@ -18,49 +21,93 @@ const COUNTS_EVERY: Duration = Duration::from_secs(1);
 
 /// Prints events as they come.
 pub(crate) fn print(arguments: &PrintArguments) -> Result<CommandOutcome, StopReason> {
+    let (mut follow, progress) = (follow(arguments, arguments.common.traces.clone()), Progress::default());
+    let mut printer = EventPrinter::new(arguments);
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    while let Some(window) = told(follow.next(&progress))? {
+        if printer.print(window, &mut out)? {
+            break;
+        }
+    }
+    Ok(printer.outcome())
+}
+
+/// Follows traces as the arguments ask.
+pub(crate) fn follow(arguments: &PrintArguments, traces: Vec<PathBuf>) -> Follow {
     let reading = ReadingOptions { clock_shift_ns: arguments.shift_ns(), ..arguments.common.reading.options() };
     let options = crate::options(arguments.common.threads, reading, kymo_session::cache_folder());
-    let mut follow = Follow::new(arguments.common.traces.clone(), options);
-    let progress = Progress::default();
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    let (mut continued, mut left, mut warned) = (None, arguments.limit, String::new());
-    let (mut report, mut losses) = (Report::default(), KnownLosses::default());
-    let mut is_whole = true;
-    while let Some(window) = told(follow.next(&progress))? {
-        is_whole &= has_all(&window);
-        let (mut options, warnings) = print::asked(&window.session, arguments)?;
+    Follow::new(traces, options)
+}
+
+/// Prints one window of growing traces after another.
+pub(crate) struct EventPrinter<'a> {
+    arguments: &'a PrintArguments,
+    progress: Progress,
+    continued: Option<Continued>,
+    left: Option<u64>,
+    warned: String,
+    report: Report,
+    losses: KnownLosses,
+    is_whole: bool,
+    /// Printed events.
+    pub(crate) events: u64,
+}
+
+impl<'a> EventPrinter<'a> {
+    pub(crate) fn new(arguments: &'a PrintArguments) -> Self {
+        Self {
+            arguments,
+            progress: Progress::default(),
+            continued: None,
+            left: arguments.limit,
+            warned: String::new(),
+            report: Report::default(),
+            losses: KnownLosses::default(),
+            is_whole: true,
+            events: 0,
+        }
+    }
+
+    /// Prints the events of a window; whether the arguments ask for no later ones.
+    pub(crate) fn print(&mut self, window: Window, out: &mut impl Write) -> Result<bool, StopReason> {
+        self.is_whole &= has_all(&window);
+        let (mut options, warnings) = print::asked(&window.session, self.arguments)?;
         if options.format == PrintFormat::Details {
             return Err(StopReason::Usage("--format details tells of whole packets; it cannot follow".to_owned()));
         }
-        if warnings != warned {
+        if warnings != self.warned {
             message_text!("{warnings}");
-            warned = warnings;
+            self.warned = warnings;
         }
         let wanted_end = options.end_ns;
         options.begins_ns.clone_from(&window.begins_ns);
         options.end_ns = [options.end_ns, window.end_ns].into_iter().flatten().min();
-        (options.continued, options.limit) = (continued, left);
+        (options.continued, options.limit) = (self.continued.take(), self.left);
         let first = window.begins_ns.iter().copied().min().flatten().max(options.begin_ns);
         let is_empty = first.zip(options.end_ns).is_some_and(|(begin, end)| begin > end);
         if !is_empty {
-            let mut printed = window.session.print(&options, &mut out, &progress)?;
+            let mut printed = window.session.print(&options, out, &self.progress)?;
             out.flush()?;
-            losses.keep_new(&mut printed);
+            self.losses.keep_new(&mut printed);
             if print::tells_of_losses(options.format) {
                 show::each_loss(&printed.losses);
             }
-            continued = Some(printed.ended);
-            left = left.map(|left| left - printed.events);
-            join(&mut report, printed.report, &window);
+            self.continued = Some(printed.ended);
+            self.events += printed.events;
+            self.left = self.left.map(|left| left - printed.events);
+            join(&mut self.report, printed.report, &window);
         } else {
-            report.unreadable.extend(window.undefined);
+            self.continued = options.continued;
+            self.report.unreadable.extend(window.undefined);
         }
         let is_behind = wanted_end.zip(window.end_ns).is_some_and(|(wanted, end)| end >= wanted);
-        if left == Some(0) || is_behind {
-            break;
-        }
+        Ok(self.left == Some(0) || is_behind)
     }
-    Ok(outcome_of(show::report(&report, arguments.common.strict), is_whole))
+
+    /// Tells of the parts that could not be read.
+    pub(crate) fn outcome(&self) -> CommandOutcome {
+        outcome_of(show::report(&self.report, self.arguments.common.strict), self.is_whole)
+    }
 }
 
 /// Tells of files that are gone, at once; whether there are none.

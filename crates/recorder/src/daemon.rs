@@ -12,6 +12,7 @@
 
 mod bell;
 mod control;
+mod flush;
 mod listen;
 pub(crate) mod publish;
 mod recover;
@@ -233,6 +234,7 @@ impl Daemon {
             self.find_due();
             let is_busy = self.drain(DrainTiming::Wait);
             self.take_snapshots();
+            self.flush_due();
             self.end_round();
             // Each idle round doubles the wait, so that a recorder without work costs little.
             wait = if is_busy { BUSY } else { IDLE.min(wait * 2) };
@@ -626,6 +628,7 @@ impl Daemon {
         self.take_snapshots();
         self.bury();
         let at = self.sessions.iter().position(|session| session.name == name)?;
+        self.flush_last(at);
         let mut session = self.sessions.remove(at);
         let taken = session.tags().filter(|tag| self.finder.is_taken(tag)).count();
         if taken > 0 {
@@ -718,7 +721,11 @@ impl Daemon {
                 snapshot.lost(program.program.known(), &drained, clocks);
             }
         }
-        snapshot.finish(clocks)
+        let summary = snapshot.finish(clocks);
+        if let Some(session) = sessions.iter_mut().find(|session| session.name == summary.session) {
+            session.flush.wrote(&summary);
+        }
+        summary
     }
 
     /// Programs that are visible but cannot be recorded.

@@ -25,7 +25,7 @@ use crate::select::{SelectionStep, SessionSelection};
 use crate::trigger::{TriggerOptions, TriggerStatus};
 
 /// Version of this protocol.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// Bytes of a request.
 pub(crate) const QUESTION_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of a reply.
@@ -97,6 +97,11 @@ pub struct SessionOptions {
     pub triggers: Vec<TriggerOptions>,
     /// Counters of CPUs, which its trace tells; empty: they were not compared.
     pub counters: Vec<CpuCounter>,
+    /// Each snapshot has only the events that no snapshot before it has, and the recorder writes a
+    /// last one when the session ends.
+    pub drains: bool,
+    /// The recorder writes a snapshot after so many milliseconds, again and again (autoflush).
+    pub flush_ms: Option<u64>,
 }
 
 /// Requests of commands.
@@ -354,8 +359,12 @@ pub struct SessionSummary {
     pub session: String,
     /// The folder of its trace.
     pub output: PathBuf,
-    /// Events in the trace.
+    /// Events in the trace; of a session that drains, in all of its snapshots.
     pub events: u64,
+    /// Events of the recorder itself, which are in the trace too: names of programs, samples of the
+    /// clock.
+    #[serde(default)]
+    pub own_events: u64,
     /// Events of those that were written when an earlier recorder was killed, before this one
     /// continued the session; `None`: no recorder was killed.
     #[serde(default)]

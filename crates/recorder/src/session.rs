@@ -2,6 +2,7 @@
 
 pub(crate) mod choosing;
 pub(crate) mod flight;
+pub(crate) mod flush;
 mod late;
 pub(crate) mod serve;
 pub(crate) mod triggers;
@@ -24,6 +25,7 @@ use crate::protocol::{Keep, LostEvents, SessionOptions, SessionStatus, SessionSu
 use crate::select::{RecordDecision, SelectionStep, SessionSelection};
 use crate::session::choosing::Choosing;
 use crate::session::flight::FlightRecorder;
+use crate::session::flush::FlushState;
 use crate::session::late::LateStarts;
 use crate::session::serve::{POOL_BYTES, ProgramId};
 use crate::session::triggers::SessionTriggers;
@@ -72,6 +74,8 @@ pub(crate) struct RecordingSession {
     began_ns: i64,
     /// Ticks of each source when the session began.
     earliest: [u64; 2],
+    /// Ticks of each source behind which the next snapshot begins.
+    latest: [u64; 2],
     outputs: Vec<(ClockSource, Output)>,
     choosing: Choosing,
     /// Losses by source, while the trace of that source cannot be begun.
@@ -87,6 +91,8 @@ pub(crate) struct RecordingSession {
     problems: Vec<String>,
     /// Number of snapshots taken.
     snapshots: u32,
+    /// The snapshots of a session that drains.
+    pub(crate) flush: FlushState,
     /// The folder that the session writes to: its own, or one inside it where the old trace could
     /// not be continued.
     trace: PathBuf,
@@ -144,6 +150,7 @@ struct SoFar {
     untold: [u64; 2],
     problems: Vec<String>,
     snapshots: u32,
+    flush: FlushState,
     progress: HashMap<u64, DrainProgress>,
     triggers: SessionTriggers,
 }
@@ -158,7 +165,7 @@ impl RecordingSession {
         owner: Option<u64>,
         clocks: &mut WatchedClocks,
     ) -> std::io::Result<Self> {
-        if options.keep == Keep::Oldest {
+        if options.keep == Keep::Oldest || options.drains {
             make_folder(&options.output)?;
         }
         let earliest = clocks.now();
@@ -177,6 +184,7 @@ impl RecordingSession {
             owner,
             began_ns: uptime_ns(),
             earliest,
+            latest: [u64::MAX; 2],
             outputs: Vec::new(),
             choosing,
             unbegun: [LostEvents::default(); 2],
@@ -187,6 +195,7 @@ impl RecordingSession {
             cut: 0,
             problems: Vec::new(),
             snapshots: 0,
+            flush: FlushState::begin(earliest),
             recorders: 0,
             progress: HashMap::new(),
             flight: FlightRecorder::default(),
@@ -227,6 +236,7 @@ impl RecordingSession {
             untold,
             problems,
             snapshots,
+            flush,
             progress,
             triggers,
         } = kept.so_far;
@@ -238,6 +248,7 @@ impl RecordingSession {
         (session.cut, session.choosing.filtered) = (cut, filtered);
         (session.problems, session.snapshots, session.progress) = (problems, snapshots, progress);
         session.triggers = triggers;
+        session.flush = flush;
         session.choosing.watched = session.triggers.rules();
         session.trace = trace.unwrap_or(session.trace);
         for source in [ClockSource::Counter, ClockSource::Monotonic] {
@@ -304,6 +315,7 @@ impl RecordingSession {
             untold,
             problems: self.problems.clone(),
             snapshots: self.snapshots,
+            flush: self.flush.clone(),
             progress: self.progress.clone(),
             triggers: self.triggers.clone(),
         };
@@ -477,12 +489,13 @@ impl RecordingSession {
             }
             return;
         }
-        let earliest = self.earliest[program.identity.clock as usize];
+        let clock = program.identity.clock as usize;
+        let (earliest, latest) = (self.earliest[clock], self.latest[clock]);
         // Ticks decide, not the order of drains: a session may meet a program with older events.
-        if run.last < earliest {
+        if run.last < earliest || run.begin > latest {
             return;
         }
-        let windows = self.windows(program, earliest);
+        let windows = self.windows(program, (earliest, latest));
         let is_wanted = windows.iter().any(|(first, last)| *first <= run.last && *last >= run.begin);
         // Losses from before the session began are not its losses, nor those while it was stopped.
         let is_since = run.begin >= earliest && is_wanted;
@@ -506,12 +519,12 @@ impl RecordingSession {
     }
 
     /// Ticks at which it records in a program: first and last ones.
-    fn windows(&self, program: &ProgramFacts, earliest: u64) -> Vec<(u64, u64)> {
+    fn windows(&self, program: &ProgramFacts, (earliest, latest): (u64, u64)) -> Vec<(u64, u64)> {
         let identity = &program.identity;
         let Some(windows) = self.triggers.windows(identity.key, identity.clock) else {
-            return vec![(earliest, u64::MAX)];
+            return vec![(earliest, latest)];
         };
-        let windows = windows.iter().map(|(first, last)| ((*first).max(earliest), *last));
+        let windows = windows.iter().map(|(first, last)| ((*first).max(earliest), (*last).min(latest)));
         windows.filter(|(first, last)| first <= last).collect()
     }
 
@@ -564,11 +577,11 @@ impl RecordingSession {
         let _writes = self.writing.begin(&self.trace);
         if !self.outputs.iter().any(|(known, _)| *known == source) {
             let path = folder_of(&self.trace, source);
-            let earliest = self.earliest[source as usize];
+            let (earliest, latest) = (self.earliest[source as usize], self.latest[source as usize]);
             match Output::create(&path, self.output_options(), clocks.of(source), earliest) {
                 Ok(mut output) => {
                     // Other sessions may take events from before this session.
-                    output.wants(earliest, u64::MAX);
+                    output.wants(earliest, latest);
                     output.lost_before(&std::mem::take(&mut self.unbegun[source as usize]));
                     self.outputs.push((source, output));
                 }
@@ -696,8 +709,10 @@ impl RecordingSession {
             problems: self.problems.clone(),
             ..SessionSummary::default()
         };
+        (summary.events, summary.own_events, summary.bytes) = self.flush.written();
         for tally in tallies {
             summary.events += tally.events;
+            summary.own_events += tally.own;
             summary.bytes += tally.bytes;
             summary.lost.unwritten += tally.unwritten;
             summary.lost.no_lane += tally.no_lane;
@@ -720,23 +735,6 @@ impl RecordingSession {
     pub(crate) fn status(&self) -> SessionStatus {
         let (triggers, is_on) = (self.triggers.statuses(), self.is_on);
         SessionStatus { summary: self.summary(), options: self.options.clone(), is_on, triggers }
-    }
-
-    /// A session that writes the events that this one holds now, and no later ones.
-    pub(crate) fn snapshot(&mut self, output: Option<PathBuf>, clocks: &mut WatchedClocks) -> std::io::Result<Self> {
-        let number = self.snapshots + 1;
-        let output = output.unwrap_or_else(|| self.options.output.join(format!("snapshot-{number}")));
-        let options = SessionOptions { keep: Keep::Oldest, output, ..self.options.clone() };
-        let mut session = Self::begin(options, None, clocks)?;
-        self.snapshots = number;
-        session.writing = self.writing.clone();
-        // Not the time of the snapshot: the events that it writes were recorded since the session
-        // began.
-        (session.earliest, session.began_ns) = (self.earliest, self.began_ns);
-        session.choosing.known = self.choosing.known.clone();
-        session.choosing.watched = self.triggers.rules();
-        session.triggers = self.triggers.clone();
-        Ok(session)
     }
 }
 

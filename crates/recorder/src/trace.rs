@@ -304,7 +304,7 @@ impl Output {
         choose: &mut dyn Choose,
     ) -> Option<(u32, EventWalk)> {
         let parts = wanted_parts(run, windows, self.facts.base);
-        let times = TickRange::of(run, &parts, step_max(program.identity.clock));
+        let times = TickRange::of(run, &parts, step_max(program.identity.clock)).judged(run, self.wanted);
         let (mut walk, mut may_roll) = (EventWalk::begin(), true);
         walk.verdict = self.state(program).verdicts.remove(&run.lane);
         loop {

@@ -20,6 +20,7 @@ Examples:
   kymo record --rotate-size 100MiB --keep 1GiB --detach
   kymo record --trigger 'start on bench:begin' --trigger 'stop on bench:end' -- ./bench
   kymo record --capture-output -- make      record the output lines, with timestamps
+  kymo record --to console -e 'net:*' -- ./server    print the events at once, and keep no trace
 
 COMMAND keeps its standard streams, terminal and signals. kymo exits with the status of COMMAND,
 or with 128 plus the number of the signal that killed it, 127 if it does not exist, 126 if it
@@ -36,12 +37,30 @@ COMMAND, the status of COMMAND.";
 pub(crate) struct RecordArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
+    /// Where the events go
+    #[arg(long, value_enum, value_name = "PLACE", default_value = "file")]
+    pub(crate) to: RecordTarget,
+    /// With `--to console`, print events in batches, one every TIME; default: 100ms. With `--mode overwrite`, write or
+    /// print a snapshot every TIME, with the events that the previous ones lack
+    #[arg(long, value_name = "TIME", value_parser = quantity::seconds)]
+    pub(crate) flush_every: Option<u64>,
     /// Run in the background until `kymo stop`
     #[arg(long, conflicts_with_all = ["command"])]
     pub(crate) detach: bool,
-    /// Print one JSON object at the end
+    /// Print one JSON object at the end; with `--to console`, print each event as JSON, and that object on standard error
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Where the events of a session go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RecordTarget {
+    /// To standard output, as `kymo print` prints them; `--output` keeps the trace too
+    Console,
+    /// To the folder of the trace
+    File,
+    /// To the folder of the trace if it can be written, else to standard output
+    Auto,
 }
 
 /// What is recorded, and how.
@@ -81,7 +100,7 @@ pub(crate) struct SessionArguments {
     /// Start a new part of the trace after this time
     #[arg(long, value_name = "TIME", value_parser = quantity::seconds)]
     pub(crate) rotate_time: Option<u64>,
-    /// Delete the oldest parts when all parts together exceed this size
+    /// Delete the oldest parts, or snapshots of `--flush-every`, when all together exceed this size
     #[arg(long, value_name = "SIZE", value_parser = quantity::some_size)]
     pub(crate) keep: Option<u64>,
     /// Start, stop or snapshot at an event: `stop on net:lost when port == 80`, `start on bench:begin for 5s`; see `kymo

@@ -7,7 +7,9 @@
 //! ```
 
 mod child;
+mod console;
 mod doctor;
+mod place;
 mod recover;
 mod session;
 mod show;

@@ -17,6 +17,8 @@ use kymo_session::TraceCounters;
 use rustix::io::Errno;
 
 use super::child::ChildProcess;
+use super::console::{ConsolePrinter, ConsoleResult};
+use super::place::{self, ConsolePlace, TemporaryFolder};
 use super::show::SessionFacts;
 use super::signals::{Signals, forward};
 use super::streams::Passed;
@@ -34,14 +36,23 @@ const LINE: Duration = Duration::from_millis(250);
 /// How long a recorder takes at most to end.
 const ENDING_MAX: Duration = Duration::from_secs(10);
 
+/// The exit status of a command that SIGPIPE has ended.
+const SIGPIPE_STATUS: u8 = 128 + 13;
+
 /// Bytes that a program may have for its lanes.
 const POOL_MOST: u64 = 128 << 20;
 
 /// Records until it is over.
 pub(crate) fn run(arguments: &RecordArguments) -> Result<CommandOutcome, RecordProblem> {
-    let begun = RecordingPlan::of(&arguments.session, arguments.detach)?.begin()?;
+    place::check(arguments)?;
+    let mut plan = RecordingPlan::of(&arguments.session, arguments.detach, arguments.flush_every)?;
+    let console = place::decide(arguments, &mut plan.options)?;
+    let mut begun = plan.begin()?;
     if arguments.detach {
         return detached(&begun, arguments.json);
+    }
+    if let Some(ConsolePlace { temporary, every }) = console {
+        begun.print(temporary, every, arguments.json)?;
     }
     begun.record(arguments.json).map(|recorded| recorded.outcome)
 }
@@ -72,6 +83,10 @@ pub(crate) struct ActiveSession<'a> {
     /// Of CPUs, if they were compared.
     counters: Option<TraceCounters>,
     signals: Signals,
+    /// Prints its events.
+    console: Option<ConsolePrinter>,
+    /// Its snapshots follow each other, and the recorder takes the last one.
+    drains: bool,
 }
 
 /// A session that is over.
@@ -85,12 +100,25 @@ pub(crate) struct EndedSession {
 }
 
 impl<'a> RecordingPlan<'a> {
-    pub(crate) fn of(arguments: &'a SessionArguments, is_detached: bool) -> Result<Self, StopReason> {
+    /// `flush_every`: the period in nanoseconds of the snapshots of a flight recorder.
+    pub(crate) fn of(
+        arguments: &'a SessionArguments,
+        is_detached: bool,
+        flush_every: Option<u64>,
+    ) -> Result<Self, StopReason> {
+        let flush_every = flush_every.filter(|_| arguments.mode == LossMode::Overwrite);
+        let has_parts = arguments.rotate_size.or(arguments.rotate_time).or(flush_every).is_some();
+        if arguments.keep.is_some() && !has_parts {
+            let what = "--keep deletes old parts of a trace: --rotate-size or --rotate-time makes parts";
+            return Err(StopReason::Usage(what.to_owned()));
+        }
         let name = name(arguments)?;
         let tag = (!arguments.command.is_empty()).then(|| format!("{name}-{}", std::process::id()));
         let lines = arguments.capture_output.then(|| format!("{name}-{}.out", std::process::id()));
         let mut options = options(arguments, &name, tag.as_deref(), lines.as_deref())?;
         options.is_detached = is_detached;
+        options.flush_ms = flush_every.map(|nanos| nanos.div_ceil(1_000_000));
+        options.drains = options.flush_ms.is_some();
         let contexts = early_contexts(&options, arguments.filter.as_deref());
         Ok(Self { arguments, options, tag, lines, contexts })
     }
@@ -111,14 +139,38 @@ impl<'a> RecordingPlan<'a> {
         }
         let counters = arguments.prepare.then(compare_counters);
         options.counters = counters.as_ref().map(|counters| counters.cpus.clone()).unwrap_or_default();
-        let was_there = options.output.exists();
+        let (was_there, drains) = (options.output.exists(), options.drains);
         let (client, answer) = super::ask_to_start(&RecorderRequest::Start { options: Box::new(options) })?;
         let RecorderReply::Started { session, output } = answer else { return Err(nonsense().into()) };
-        Ok(ActiveSession { arguments, client, session, output, was_there, tag, lines, contexts, counters, signals })
+        let console = None;
+        Ok(ActiveSession {
+            arguments,
+            client,
+            session,
+            output,
+            was_there,
+            tag,
+            lines,
+            contexts,
+            counters,
+            signals,
+            console,
+            drains,
+        })
     }
 }
 
 impl ActiveSession<'_> {
+    /// Prints its events on standard output while it runs.
+    fn print(&mut self, temporary: Option<TemporaryFolder>, every: Duration, json: bool) -> io::Result<()> {
+        if let Some(temporary) = &temporary {
+            self.signals.remove_at_exit(temporary.path());
+        }
+        let is_flight = self.arguments.mode == LossMode::Overwrite;
+        self.console = Some(ConsolePrinter::begin(&self.output, temporary, every, (is_flight, json))?);
+        Ok(())
+    }
+
     /// Starts the command, if there is one, and waits until all is over.
     pub(crate) fn record(mut self, json: bool) -> Result<EndedSession, RecordProblem> {
         let mut status = None;
@@ -128,30 +180,29 @@ impl ActiveSession<'_> {
             Ok(child) => child,
             Err(error) => return Ok(self.not_started(&error)),
         };
-        let Self { arguments, mut client, session, output, counters, signals, .. } = self;
+        let Self { arguments, mut client, session, output, counters, signals, console, drains, .. } = self;
         signals.are_of_command(child.is_some());
-        let watched = SessionWatch { session: &session, shows: child.is_none() && io::stderr().is_terminal() };
+        let shows = child.is_none() && console.is_none() && io::stderr().is_terminal();
+        let watched = SessionWatch { session: &session, shows, console: console.as_ref() };
         let ended = match watched.until_over(&mut client, child.as_ref(), &signals, &mut status) {
             Ok(ended) => ended,
             Err(problem) => {
-                write_line(&format!(
-                    "error: {problem}\nnote: the events recorded until then are in {}",
-                    output.display()
-                ));
+                let is_kept = console.map(|console| console.finish(false)).is_none_or(|printed| printed.is_kept);
+                let there = if is_kept { format!(" are in {}", output.display()) } else { " were printed".to_owned() };
+                write_line(&format!("error: {problem}\nnote: the events recorded until then{there}"));
                 let outcome =
                     child.map_or(CommandOutcome::Incomplete, |child| CommandOutcome::Status(alone(child, &signals)));
                 return Ok(EndedSession { outcome, has_trace: true, signals });
             }
         };
         signals.are_of_command(false);
-        let whole = SessionEnding { session: &session, output, ended, arguments, counters, json }.take(
-            &mut client,
-            child,
-            &signals,
-        );
+        let ending = SessionEnding { session: &session, output, ended, arguments, counters, json, console, drains };
+        let whole = ending.take(&mut client, child, &signals);
         // The exit status of the program counts, even if the session's end failed.
         let outcome = match (status, whole) {
-            (None, whole) => whole?,
+            (None, whole) => whole?.0,
+            // The command was ended as its events had no reader any more, as `kymo print` ends.
+            (Some(SIGPIPE_STATUS), Ok((_, true))) => CommandOutcome::Complete,
             (Some(status), Ok(_)) => CommandOutcome::Status(status),
             (Some(status), Err(problem)) => {
                 problem.tell();
@@ -164,6 +215,9 @@ impl ActiveSession<'_> {
     /// The command cannot be started.
     fn not_started(mut self, error: &io::Error) -> EndedSession {
         let stopped = self.client.ask(&RecorderRequest::Stop { session: Some(self.session), all: false });
+        if let Some(console) = self.console {
+            console.cancel();
+        }
         if let Ok(RecorderReply::Stopped { summaries }) = stopped
             && summaries.iter().all(|summary| summary.events == 0 && summary.programs == 0)
         {
@@ -184,24 +238,30 @@ struct SessionEnding<'a> {
     arguments: &'a SessionArguments,
     counters: Option<TraceCounters>,
     json: bool,
+    console: Option<ConsolePrinter>,
+    /// The recorder takes the last snapshot.
+    drains: bool,
 }
 
 impl SessionEnding<'_> {
-    /// Takes the remaining events, and reports the session.
+    /// Takes the remaining events, and reports the session; whether nothing reads standard output any
+    /// more.
     fn take(
         self,
         client: &mut Client,
         child: Option<ChildProcess>,
         signals: &Signals,
-    ) -> Result<CommandOutcome, RecordProblem> {
-        let Self { session, output, ended, arguments, counters, json } = self;
+    ) -> Result<(CommandOutcome, bool), RecordProblem> {
+        let Self { session, output, ended, arguments, counters, json, console, drains } = self;
         let is_command = child.is_some();
         // The signal that ended the command is no reason not to wait for its last output.
         let _ = signals.take();
         let passed = child.and_then(|child| child.pass_last(|| signals.take().is_some()));
         // A flight recorder is for the events before the end.
         let last = match &ended {
-            None if is_command && arguments.mode == LossMode::Overwrite => Some(snapshot(client, session, output)?),
+            None if is_command && arguments.mode == LossMode::Overwrite && !drains => {
+                Some(snapshot(client, session, output)?)
+            }
             _ => None,
         };
         // Another command may have ended it.
@@ -217,9 +277,15 @@ impl SessionEnding<'_> {
             count
         });
         summary.running = if was_over { 0 } else { summary.running };
-        tell(&summary, captured, counters.as_ref(), arguments, json)?;
-        let is_whole = summary.problems.is_empty() && summary.lost.unwritten == 0;
-        Ok(if is_whole { CommandOutcome::Complete } else { CommandOutcome::Incomplete })
+        let printed = console.map(|console| console.finish(true));
+        let command = arguments.command.first().map(|word| word.to_string_lossy());
+        let (command, chooses_programs) = (command.as_deref(), !arguments.rule.process.is_empty());
+        let (counters, printed) = (counters.as_ref(), printed.as_ref());
+        tell(&summary, &SessionFacts { captured, counters, command, chooses_programs, printed }, json)?;
+        let is_printed = printed.is_none_or(|printed| printed.is_whole(&summary));
+        let is_whole = summary.problems.is_empty() && summary.lost.unwritten == 0 && is_printed;
+        let outcome = if is_whole { CommandOutcome::Complete } else { CommandOutcome::Incomplete };
+        Ok((outcome, printed.is_some_and(ConsoleResult::is_closed)))
     }
 }
 
@@ -354,29 +420,30 @@ fn snapshot(client: &mut Client, session: &str, output: PathBuf) -> Result<Sessi
     Ok(summary)
 }
 
-fn tell(
-    summary: &SessionSummary,
-    captured: Option<LineCount>,
-    counters: Option<&TraceCounters>,
-    arguments: &SessionArguments,
-    json: bool,
-) -> io::Result<()> {
-    if json {
-        let mut object = serde_json::to_value(summary)?;
-        if let Some(LineCount { lines, cut }) = captured {
-            object["captured"] = serde_json::json!({"lines": lines, "cut": cut});
-        }
-        if let Some(counters) = counters {
-            object["counters"] = kymo_session::json::counters(counters);
-        }
-        writeln!(plain_output(), "{object}").map_err(|error| at_output(&error))
-    } else {
-        let command = arguments.command.first().map(|word| word.to_string_lossy());
-        let (command, chooses_programs) = (command.as_deref(), !arguments.rule.process.is_empty());
-        // Standard output is the program's. A terminal may have been closed.
-        write_line(show::ended(summary, &SessionFacts { captured, counters, command, chooses_programs }).trim_end());
-        Ok(())
+fn tell(summary: &SessionSummary, facts: &SessionFacts<'_>, json: bool) -> io::Result<()> {
+    if !json {
+        // Standard output is the program's, or has the events. A terminal may have been closed.
+        write_line(show::ended(summary, facts).trim_end());
+        return Ok(());
     }
+    let mut object = serde_json::to_value(summary)?;
+    if let Some(LineCount { lines, cut }) = facts.captured {
+        object["captured"] = serde_json::json!({"lines": lines, "cut": cut});
+    }
+    if let Some(counters) = facts.counters {
+        object["counters"] = kymo_session::json::counters(counters);
+    }
+    let Some(printed) = facts.printed else {
+        return writeln!(plain_output(), "{object}").map_err(|error| at_output(&error));
+    };
+    object["unprinted"] = printed.unprinted(summary).into();
+    if !printed.is_kept {
+        object["output"] = serde_json::Value::Null;
+    }
+    // Standard output has the events.
+    printed.problem().into_iter().for_each(|problem| write_line(&format!("error: {problem}")));
+    let _ = writeln!(io::stderr(), "{object}");
+    Ok(())
 }
 
 /// Which of the streams that errors are about.
@@ -413,10 +480,6 @@ fn options(
         .take(SelectionStep { act: StepKind::Enable, rule: rule(&arguments.rule, arguments.filter.as_deref(), tag) });
     lines.into_iter().for_each(|lines| selection.take(capture::selects(lines)));
     let (contexts, namespaces, own_contexts) = contexts(&arguments.context)?;
-    if arguments.keep.is_some() && arguments.rotate_size.is_none() && arguments.rotate_time.is_none() {
-        let what = "--keep deletes old parts of a trace: --rotate-size or --rotate-time makes parts";
-        return Err(StopReason::Usage(what.to_owned()));
-    }
     if arguments.pool_size.is_some_and(|bytes| bytes > POOL_MOST) {
         return Err(StopReason::Usage("a program has at most 128MiB: `--pool-size` is more".to_owned()));
     }
@@ -444,6 +507,8 @@ fn options(
         command: (!arguments.command.is_empty()).then(|| command().collect::<Vec<_>>().join(" ")),
         triggers: super::trigger::parse_all(&arguments.triggers)?,
         counters: Vec::new(),
+        drains: false,
+        flush_ms: None,
     })
 }
 
@@ -531,6 +596,7 @@ pub(crate) fn free_folder(name: &str) -> PathBuf {
 struct SessionWatch<'a> {
     session: &'a str,
     shows: bool,
+    console: Option<&'a ConsolePrinter>,
 }
 
 impl SessionWatch<'_> {
@@ -544,11 +610,20 @@ impl SessionWatch<'_> {
         status: &mut Option<u8>,
     ) -> Result<Option<SessionSummary>, ClientProblem> {
         let (mut asked, mut before) = (Instant::now(), (0, Instant::now()));
+        let mut console = self.console;
         loop {
             std::thread::sleep(LOOK);
             *status = child.and_then(ChildProcess::status);
             if status.is_some() {
                 break;
+            }
+            if console.take_if(|console| console.has_stopped()).is_some() {
+                match child {
+                    None => break,
+                    // As if the events were its own output.
+                    Some(child) if ConsolePrinter::is_closed() => child.signal(rustix::process::Signal::PIPE),
+                    Some(_) => {}
+                }
             }
             if signals.has_resized() {
                 child.into_iter().for_each(ChildProcess::resize);

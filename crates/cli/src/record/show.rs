@@ -9,6 +9,7 @@ use kymo_recorder::trigger::{TriggerScope, TriggerStatus};
 use kymo_schema::level::LogLevel;
 use kymo_session::TraceCounters;
 
+use super::console::ConsoleResult;
 use crate::show::{self, bytes, counted, duration, grouped};
 
 /// Facts about a session where it ends, beside those from its recorder.
@@ -22,23 +23,27 @@ pub(crate) struct SessionFacts<'a> {
     pub(crate) command: Option<&'a str>,
     /// The arguments choose programs.
     pub(crate) chooses_programs: bool,
+    /// Its events were printed.
+    pub(crate) printed: Option<&'a ConsoleResult>,
 }
 
 /// The summary of a session that is over.
 pub(crate) fn ended(summary: &SessionSummary, told: &SessionFacts<'_>) -> String {
     let took = duration(i128::from(summary.milliseconds) * 1_000_000);
     let (events, programs) = (counted(summary.events, "event"), counted(summary.programs, "program"));
-    if let Some(snapshots) = summary.snapshots {
-        let taken = counted(snapshots.into(), "snapshot");
-        let text = format!("kept the events of {programs} in memory for {took}; {taken} taken\n")
-            + &counters(told)
-            + &problems(summary);
-        let is_lost = snapshots == 0 && summary.programs > 0;
-        return text
-            + if is_lost { "\nnote: nothing was written: `kymo snapshot` does, while a session lasts\n" } else { "" };
+    let is_kept = told.printed.is_none_or(|printed| printed.is_kept);
+    let mut text = match summary.snapshots {
+        Some(snapshots) if summary.events == 0 => return kept(summary, told, snapshots),
+        _ if !is_kept => format!("recorded {events} of {programs} in {took}\n"),
+        Some(snapshots) => {
+            let taken = counted(snapshots.into(), "snapshot");
+            format!("recorded {events} of {programs} in {took}, {} in {taken}\n", bytes(summary.bytes))
+        }
+        None => format!("recorded {events} of {programs} in {took}, {}\n", bytes(summary.bytes)),
+    };
+    if is_kept {
+        text += &format!("  trace     {}\n", summary.output.display());
     }
-    let mut text = format!("recorded {events} of {programs} in {took}, {}\n", bytes(summary.bytes));
-    text += &format!("  trace     {}\n", summary.output.display());
     if let Some(LineCount { lines, cut }) = told.captured {
         let cut = if cut == 0 { String::new() } else { format!(", {} of them cut", grouped(cut)) };
         text += &format!("  output    {}{cut}, recorded by kymo itself\n", counted(lines, "line"));
@@ -48,6 +53,7 @@ pub(crate) fn ended(summary: &SessionSummary, told: &SessionFacts<'_>) -> String
         text += &format!("  filtered  {}\n", counted(summary.filtered, "event"));
     }
     text += &format!("  losses    {}\n", losses(summary).unwrap_or_else(|| "none".to_owned()));
+    text += &unprinted(summary, told);
     text += &problems(summary);
     let path = quoted(&summary.output.display().to_string());
     let room = room(summary);
@@ -55,9 +61,37 @@ pub(crate) fn ended(summary: &SessionSummary, told: &SessionFacts<'_>) -> String
         // That says it all.
         0 if summary.programs == 0 && !room.is_empty() => String::new(),
         0 => format!("\nnote: {}\n", nothing(summary, told)),
+        _ if !is_kept => String::new(),
         _ => format!("\nNext:  kymo {path}\n       kymo print {path} | less\n"),
     };
     text + &room + &still_running(summary, told)
+}
+
+/// The summary of a flight recorder that has written no snapshot, or only those that commands asked for.
+fn kept(summary: &SessionSummary, told: &SessionFacts<'_>, snapshots: u32) -> String {
+    let (took, programs) =
+        (duration(i128::from(summary.milliseconds) * 1_000_000), counted(summary.programs, "program"));
+    let taken = counted(snapshots.into(), "snapshot");
+    let text = format!("kept the events of {programs} in memory for {took}; {taken} taken\n")
+        + &counters(told)
+        + &unprinted(summary, told)
+        + &problems(summary);
+    let is_lost = snapshots == 0 && summary.programs > 0 && told.printed.is_none();
+    text + if is_lost { "\nnote: nothing was written: `kymo snapshot` does, while a session lasts\n" } else { "" }
+}
+
+/// Events that are not on standard output, and why.
+fn unprinted(summary: &SessionSummary, told: &SessionFacts<'_>) -> String {
+    let Some(printed) = told.printed else { return String::new() };
+    let problem = printed.problem().map(|problem| format!("  problem   {problem}\n"));
+    let events = match printed.unprinted(summary) {
+        0 => String::new(),
+        events => format!(
+            "  unprinted {}, which had to be deleted before standard output took them; `--output` keeps all\n",
+            counted(events, "event")
+        ),
+    };
+    problem.unwrap_or_default() + &events
 }
 
 fn counters(told: &SessionFacts<'_>) -> String {

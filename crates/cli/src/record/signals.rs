@@ -3,8 +3,9 @@
 use std::cell::Cell;
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -22,6 +23,8 @@ pub(crate) struct Signals {
     are_of_command: Arc<AtomicBool>,
     /// The terminal has another size.
     resized: Arc<AtomicBool>,
+    /// A folder that goes with this process, also where it does not wait for the end.
+    temporary: Arc<OnceLock<PathBuf>>,
 }
 
 /// A second request comes later than this: `timeout` sends its signal to a process and to its
@@ -40,10 +43,17 @@ impl Signals {
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register_usize(signal, Arc::clone(&last), signal as usize)?;
         }
-        std::thread::spawn(move || hurry(told, &last, &theirs));
+        let temporary = Arc::new(OnceLock::new());
+        let removed = Arc::clone(&temporary);
+        std::thread::spawn(move || hurry(told, &last, &theirs, &removed));
         let resized = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(SIGWINCH, Arc::clone(&resized))?;
-        Ok(Self { came, end_all: Cell::new(false), are_of_command, resized })
+        Ok(Self { came, end_all: Cell::new(false), are_of_command, resized, temporary })
+    }
+
+    /// Removes a folder also if a second request ends this process.
+    pub(crate) fn remove_at_exit(&self, folder: &Path) {
+        let _ = self.temporary.set(folder.to_owned());
     }
 
     /// Whether the running command handles them as it likes.
@@ -76,11 +86,12 @@ impl Signals {
 }
 
 /// A second request ends all waiting: the recorder ends the session then.
-fn hurry(mut told: UnixStream, last: &AtomicUsize, are_of_command: &AtomicBool) {
+fn hurry(mut told: UnixStream, last: &AtomicUsize, are_of_command: &AtomicBool, temporary: &OnceLock<PathBuf>) {
     let mut first: Option<Instant> = None;
     while told.read_exact(&mut [0]).is_ok() {
         let asked = *first.get_or_insert_with(Instant::now);
         if asked.elapsed() >= AGAIN && !are_of_command.load(Ordering::Relaxed) {
+            temporary.get().into_iter().for_each(|folder| _ = std::fs::remove_dir_all(folder));
             signal_hook::low_level::exit(128 + last.load(Ordering::Relaxed) as i32);
         }
     }

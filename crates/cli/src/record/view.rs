@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 pub(crate) fn run(arguments: &ViewArguments) -> Result<CommandOutcome, RecordProblem> {
     check(arguments)?;
-    let plan = RecordingPlan::of(&arguments.recording, false)?;
+    let plan = RecordingPlan::of(&arguments.recording, false, None)?;
     let trace = plan.output().to_owned();
     // If the server cannot listen, nothing has begun.
     let server = view::bind_recorded(&trace, arguments)?;

@@ -12,6 +12,8 @@ mod capture;
 #[cfg(target_os = "linux")]
 mod chaos;
 mod check;
+#[cfg(target_os = "linux")]
+mod console;
 mod copies;
 mod cut;
 #[cfg(target_os = "linux")]

@@ -145,6 +145,8 @@ pub struct TickRange<'w> {
     pub more: &'w [(u32, u32)],
     /// How many ticks a time may be before the one before it.
     pub back: u32,
+    /// Ticks of the first and the last event that a verdict may keep.
+    pub judged: (u32, u32),
 }
 
 /// Ticks after the begin of a run.
@@ -164,7 +166,13 @@ impl<'w> TickRange<'w> {
     pub(crate) fn of(run: &EventRun<'_>, parts: &'w [(u32, u32)], back: u32) -> Self {
         // Without any, the run has no event that is wanted.
         let ((first, last), more) = parts.split_first().map_or(((1, 0), &[][..]), |(part, more)| (*part, more));
-        Self { begin: run.begin as u32, span: within(run, run.last), first, last, more, back }
+        let judged = (0, u32::MAX);
+        Self { begin: run.begin as u32, span: within(run, run.last), first, last, more, back, judged }
+    }
+
+    /// Verdicts keep only events between these ticks of the clock, both included.
+    pub(crate) fn judged(self, run: &EventRun<'_>, (first, last): (u64, u64)) -> Self {
+        Self { judged: (within(run, first), within(run, last)), ..self }
     }
 
     /// Corrects a time that is not between the event before and the last one; `None`: it is no
@@ -322,7 +330,8 @@ impl TreatmentTable {
                 continue;
             }
             let is_forced = walk.verdict.is_some_and(|verdict| verdict.event == id)
-                && walk.verdict.take().is_some_and(|verdict| judge.forces(&verdict));
+                && walk.verdict.take().is_some_and(|verdict| judge.forces(&verdict))
+                && (times.judged.0..=times.judged.1).contains(&offset);
             if part.lacks(offset) && !is_forced && part.turn(offset).lacks(offset) {
                 walk.outside += 1;
                 continue;
@@ -442,8 +451,15 @@ mod tests {
         [&id.to_le_bytes(), &ticks.to_le_bytes()[..], fields].concat()
     }
 
-    const ALL: TickRange<'_> =
-        TickRange { begin: 0xffff_fff0, span: 100, first: 0, last: u32::MAX, more: &[], back: 0 };
+    const ALL: TickRange<'_> = TickRange {
+        begin: 0xffff_fff0,
+        span: 100,
+        first: 0,
+        last: u32::MAX,
+        more: &[],
+        back: 0,
+        judged: (0, u32::MAX),
+    };
 
     /// Events that begin with 7 pass; verdicts for group 0 keep theirs.
     struct Sevens;

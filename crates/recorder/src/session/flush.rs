@@ -1,0 +1,195 @@
+//! Snapshots of a flight recorder. Those of a session that drains follow each other: each has the
+//! events that those before it lack.
+//!
+//! ```text
+//! ticks   ───────┬───────────┬─────────────────┬──────>
+//!           snapshot-1   snapshot-2       the next one
+//!                until[0]    until[1]
+//! ```
+//!
+//! Times decide which snapshot has an event, and not where it lies in memory: so the events of all
+//! threads and programs follow each other in time over all snapshots.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use kymo_lane::ClockSource;
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::{Keep, SessionOptions, SessionSummary};
+use crate::session::{RecordingSession, WatchedClocks};
+
+/// How old events are at least that a periodic snapshot takes: threads that were stopped between
+/// reading the clock and publishing their event have gone on by then. Readers that follow a trace
+/// wait as long.
+const LATE: Duration = Duration::from_millis(300);
+/// How long threads have to publish an event that they have begun, where a snapshot takes all events
+/// until now.
+const SETTLE: Duration = Duration::from_millis(2);
+
+/// The snapshots of a session so far.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct FlushState {
+    /// Ticks of each source of the first events that no snapshot has.
+    next: [u64; 2],
+    /// Events of programs in all snapshots, events of the recorder, and bytes.
+    events: u64,
+    own_events: u64,
+    bytes: u64,
+    /// The snapshots that are there, the oldest first, and their bytes.
+    kept: VecDeque<(PathBuf, u64)>,
+    /// When the last periodic snapshot was due.
+    #[serde(skip)]
+    flushed: Option<Instant>,
+}
+
+impl FlushState {
+    /// Nothing is written, of events from these ticks on.
+    pub(crate) fn begin(earliest: [u64; 2]) -> Self {
+        Self { next: earliest, ..Self::default() }
+    }
+
+    /// Whether a snapshot is due that comes again and again with this period.
+    pub(crate) fn is_due(&mut self, period: Duration) -> bool {
+        let now = Instant::now();
+        // The first period begins when the session does.
+        let is_due = now.duration_since(*self.flushed.get_or_insert(now)) >= period;
+        if is_due {
+            self.flushed = Some(now);
+        }
+        is_due
+    }
+
+    /// A snapshot takes the events until these ticks; returns the ticks from which on it does.
+    pub(crate) fn turn(&mut self, until: [u64; 2]) -> [u64; 2] {
+        let next = [0, 1].map(|source| self.next[source].max(until[source].saturating_add(1)));
+        std::mem::replace(&mut self.next, next)
+    }
+
+    /// A snapshot is written. One without events is deleted again, or has been asked for alone.
+    pub(crate) fn wrote(&mut self, snapshot: &SessionSummary) {
+        if snapshot.events > 0 {
+            self.events += snapshot.events;
+            self.own_events += snapshot.own_events;
+            self.bytes += snapshot.bytes;
+        }
+    }
+
+    /// A snapshot stays. Returns the oldest ones that exceed `bytes_max` together with it.
+    pub(crate) fn keep(&mut self, snapshot: &SessionSummary, bytes_max: Option<u64>) -> Vec<PathBuf> {
+        let Some(bytes_max) = bytes_max else { return Vec::new() };
+        self.kept.push_back((snapshot.output.clone(), snapshot.bytes));
+        let mut all: u64 = self.kept.iter().map(|(_, bytes)| bytes).sum();
+        let mut old = Vec::new();
+        while all > bytes_max && self.kept.len() > 1 {
+            let Some((path, bytes)) = self.kept.pop_front() else { break };
+            all -= bytes;
+            old.push(path);
+        }
+        old
+    }
+
+    /// Events of programs, events of the recorder, and bytes of all snapshots.
+    pub(crate) fn written(&self) -> (u64, u64, u64) {
+        (self.events, self.own_events, self.bytes)
+    }
+}
+
+impl RecordingSession {
+    /// The number of the last snapshot.
+    pub(crate) fn snapshots(&self) -> u32 {
+        self.snapshots
+    }
+
+    /// The last snapshot has no events: the next one gets its number.
+    pub(crate) fn has_no_snapshot(&mut self) {
+        self.snapshots -= 1;
+    }
+
+    /// A session that writes the events that this one holds now, and no later ones.
+    pub(crate) fn snapshot(&mut self, output: Option<PathBuf>, clocks: &mut WatchedClocks) -> std::io::Result<Self> {
+        let until = if self.options.drains { settled(clocks) } else { [u64::MAX; 2] };
+        self.snapshot_until(until, output, clocks)
+    }
+
+    /// The same, with the events up to these ticks of each source.
+    pub(crate) fn snapshot_until(
+        &mut self,
+        until: [u64; 2],
+        output: Option<PathBuf>,
+        clocks: &mut WatchedClocks,
+    ) -> std::io::Result<Self> {
+        let number = self.snapshots + 1;
+        let output = output.unwrap_or_else(|| self.options.output.join(format!("snapshot-{number}")));
+        let mut options = SessionOptions { keep: Keep::Oldest, output, ..self.options.clone() };
+        if std::mem::take(&mut options.drains) {
+            // The limit is that of all snapshots together, and a snapshot has no parts.
+            (options.rotate_bytes, options.rotate_seconds, options.kept_bytes) = (None, None, None);
+        }
+        let mut session = Self::begin(options, None, clocks)?;
+        self.snapshots = number;
+        session.writing = self.writing.clone();
+        // Not the time of the snapshot: the events that it writes were recorded since the session
+        // began.
+        (session.earliest, session.began_ns) = (self.earliest, self.began_ns);
+        if self.options.drains {
+            (session.earliest, session.latest) = (self.flush.turn(until), until);
+        }
+        session.choosing.known = self.choosing.known.clone();
+        session.choosing.watched = self.triggers.rules();
+        session.triggers = self.triggers.clone();
+        Ok(session)
+    }
+}
+
+/// Ticks of each source now, when threads have published the events before them.
+pub(crate) fn settled(clocks: &WatchedClocks) -> [u64; 2] {
+    let now = clocks.now();
+    std::thread::sleep(SETTLE);
+    now
+}
+
+/// Ticks of each source a while ago, before which all events are published.
+pub(crate) fn late(clocks: &mut WatchedClocks) -> [u64; 2] {
+    let now = clocks.now();
+    [ClockSource::Counter, ClockSource::Monotonic].map(|source| {
+        let ticks = u128::from(clocks.of(source).frequency()) * LATE.as_nanos() / 1_000_000_000;
+        now[source as usize].saturating_sub(u64::try_from(ticks).unwrap_or(u64::MAX))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn snapshots_follow_each_other() {
+        let mut flush = FlushState::begin([100, 7]);
+        assert_eq!(flush.turn([200, 20]), [100, 7]);
+        assert_eq!(flush.turn([150, 30]), [201, 21], "what is written is written once");
+        assert_eq!(flush.turn([u64::MAX; 2]), [201, 31]);
+        assert_eq!(flush.turn([300, 300]), [u64::MAX; 2]);
+    }
+
+    #[test]
+    fn the_oldest_snapshots_are_deleted() {
+        let mut flush = FlushState::default();
+        let snapshot = |name: &str, bytes| SessionSummary {
+            events: 5,
+            own_events: 2,
+            bytes,
+            output: PathBuf::from(name),
+            ..SessionSummary::default()
+        };
+        assert_eq!(flush.keep(&snapshot("a", 60), Some(100)), Vec::<PathBuf>::new());
+        assert_eq!(flush.keep(&snapshot("b", 30), Some(100)), Vec::<PathBuf>::new());
+        assert_eq!(flush.keep(&snapshot("c", 90), Some(100)), [PathBuf::from("a"), PathBuf::from("b")]);
+        assert_eq!(flush.keep(&snapshot("d", 900), Some(100)), [PathBuf::from("c")], "the newest one stays");
+        flush.wrote(&snapshot("a", 60));
+        flush.wrote(&snapshot("b", 30));
+        flush.wrote(&SessionSummary { own_events: 3, bytes: 20, ..SessionSummary::default() });
+        assert_eq!(flush.written(), (10, 4, 90));
+    }
+}
