@@ -721,9 +721,10 @@ impl Daemon {
                 snapshot.lost(program.program.known(), &drained, clocks);
             }
         }
+        let found = std::mem::take(&mut snapshot.flush);
         let summary = snapshot.finish(clocks);
         if let Some(session) = sessions.iter_mut().find(|session| session.name == summary.session) {
-            session.flush.wrote(&summary);
+            session.flush.wrote(&summary, found);
         }
         summary
     }

@@ -491,6 +491,9 @@ impl RecordingSession {
         }
         let clock = program.identity.clock as usize;
         let (earliest, latest) = (self.earliest[clock], self.latest[clock]);
+        if latest < u64::MAX {
+            self.flush.finds(program.identity.key, run.lane, run.sequence);
+        }
         // Ticks decide, not the order of drains: a session may meet a program with older events.
         if run.last < earliest || run.begin > latest {
             return;
@@ -709,7 +712,7 @@ impl RecordingSession {
             problems: self.problems.clone(),
             ..SessionSummary::default()
         };
-        (summary.events, summary.own_events, summary.bytes) = self.flush.written();
+        self.flush.add_to(&mut summary);
         for tally in tallies {
             summary.events += tally.events;
             summary.own_events += tally.own;

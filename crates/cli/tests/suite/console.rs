@@ -241,6 +241,53 @@ fn snapshots_have_events_and_a_size() {
     assert_eq!(names(), ["snapshot-4"]);
 }
 
+/// The recorder is late: the program has overwritten events that no snapshot has.
+#[test]
+fn overwritten_events_are_told() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    let fixed = ["record", "--detach", "--name", "s", "--process", &pid, "--output", "trace", "--mode", "overwrite"];
+    place.says(&[&fixed[..], &["--flush-every", "100ms", "--pool-size", "64KiB"]].concat(), 0);
+    program.tell("on");
+    program.tell("count 10");
+    until(|| place.path("trace/snapshot-1").exists());
+    let summaries = |words: &[&str]| place.json(words);
+    let pid = summaries(&["status", "--json"])["pid"].as_u64().and_then(|pid| Pid::from_raw(pid as i32));
+    let pid = pid.expect("it runs");
+    rustix::process::kill_process(pid, Signal::STOP).expect("it runs");
+    program.tell("count 100000");
+    rustix::process::kill_process(pid, Signal::CONT).expect("it runs");
+    let summary = summaries(&["stop", "s", "--json"])[0].clone();
+    let number = |name: &str| summary[name].as_u64().unwrap_or_else(|| panic!("{name} is not in {summary}"));
+    let written = place.values(&place.path("trace"), "test:count");
+    assert!(number("overwritten") > 10 && number("events") == written.len() as u64, "{summary}");
+    assert!(written.starts_with(&all(10)) && written.ends_with(&[100_008, 100_009]), "{}", written.len());
+    assert!(written.is_sorted_by(|one, next| one < next), "each event is there once");
+}
+
+/// The event of a trigger is kept at any time, but in one snapshot.
+#[test]
+fn the_event_of_a_trigger_is_printed_once() {
+    let place = Place::new();
+    let mut program = place.program();
+    let trigger = "snapshot on test:count repeat when value % 100 == 50";
+    let options = ["--to", "console", "--mode", "overwrite", "--trigger", trigger];
+    let session = Printing::begin(&place, &mut program, &options);
+    program.tell("offer 51");
+    until(|| values(&session.said()) == all(51));
+    let is_on = || place.json(&["sessions", "--json"])[0]["is_on"] == true;
+    until(is_on);
+    program.tell("on");
+    program.tell("offer 100");
+    until(|| values(&session.said()).last() == Some(&150));
+    until(is_on);
+    let output = session.end();
+    let printed = values(&text(&output.stdout));
+    assert!(printed.is_sorted_by(|one, next| one < next) && printed.len() > 100, "{printed:?}");
+    assert!(left(&place).is_empty(), "{:?}", left(&place));
+}
+
 #[test]
 fn a_closed_pipe_ends_the_session() {
     let place = Place::new();

@@ -10,14 +10,14 @@
 //! Times decide which snapshot has an event, and not where it lies in memory: so the events of all
 //! threads and programs follow each other in time over all snapshots.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use kymo_lane::ClockSource;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::{Keep, SessionOptions, SessionSummary};
+use crate::protocol::{Keep, LostEvents, SessionOptions, SessionSummary};
 use crate::session::{RecordingSession, WatchedClocks};
 
 /// How old events are at least that a periodic snapshot takes: threads that were stopped between
@@ -38,6 +38,15 @@ pub(crate) struct FlushState {
     events: u64,
     own_events: u64,
     bytes: u64,
+    /// Losses as snapshots tell them. Each counts the losses of a program again, so that of each
+    /// reason the highest count stands.
+    lost: LostEvents,
+    /// Sub-buffers that were overwritten before a snapshot had them.
+    overwritten: u64,
+    /// The sub-buffers that the last snapshot found, by program and lane: their first and last
+    /// numbers.
+    #[serde(skip)]
+    found: HashMap<(u64, u16), (u64, u64)>,
     /// The snapshots that are there, the oldest first, and their bytes.
     kept: VecDeque<(PathBuf, u64)>,
     /// When the last periodic snapshot was due.
@@ -68,8 +77,27 @@ impl FlushState {
         std::mem::replace(&mut self.next, next)
     }
 
-    /// A snapshot is written. One without events is deleted again, or has been asked for alone.
-    pub(crate) fn wrote(&mut self, snapshot: &SessionSummary) {
+    /// A snapshot finds a sub-buffer of a program's lane.
+    pub(crate) fn finds(&mut self, program: u64, lane: u16, sequence: u64) {
+        let found = self.found.entry((program, lane)).or_insert((sequence, sequence));
+        *found = (found.0.min(sequence), found.1.max(sequence));
+    }
+
+    /// A snapshot is written, which has found those sub-buffers. One without events is deleted again,
+    /// or has been asked for alone.
+    pub(crate) fn wrote(&mut self, snapshot: &SessionSummary, found: Self) {
+        // Lanes that are gone have no later sub-buffers.
+        for (lane, (first, _)) in &found.found {
+            let last = self.found.get(lane).map_or(*first, |before| before.1);
+            self.overwritten += first.saturating_sub(last.saturating_add(1));
+        }
+        self.found = found.found;
+        self.overwritten += snapshot.overwritten;
+        let LostEvents { full, no_lane, unwritten, undefined } = snapshot.lost;
+        self.lost.full = self.lost.full.max(full);
+        self.lost.no_lane = self.lost.no_lane.max(no_lane);
+        self.lost.undefined = self.lost.undefined.max(undefined);
+        self.lost.unwritten += unwritten;
         if snapshot.events > 0 {
             self.events += snapshot.events;
             self.own_events += snapshot.own_events;
@@ -91,9 +119,17 @@ impl FlushState {
         old
     }
 
-    /// Events of programs, events of the recorder, and bytes of all snapshots.
-    pub(crate) fn written(&self) -> (u64, u64, u64) {
-        (self.events, self.own_events, self.bytes)
+    /// Adds the events and losses of all snapshots.
+    pub(crate) fn add_to(&self, summary: &mut SessionSummary) {
+        summary.events += self.events;
+        summary.own_events += self.own_events;
+        summary.bytes += self.bytes;
+        summary.overwritten += self.overwritten;
+        let LostEvents { full, no_lane, unwritten, undefined } = self.lost;
+        summary.lost.full += full;
+        summary.lost.no_lane += no_lane;
+        summary.lost.unwritten += unwritten;
+        summary.lost.undefined += undefined;
     }
 }
 
@@ -187,9 +223,25 @@ mod tests {
         assert_eq!(flush.keep(&snapshot("b", 30), Some(100)), Vec::<PathBuf>::new());
         assert_eq!(flush.keep(&snapshot("c", 90), Some(100)), [PathBuf::from("a"), PathBuf::from("b")]);
         assert_eq!(flush.keep(&snapshot("d", 900), Some(100)), [PathBuf::from("c")], "the newest one stays");
-        flush.wrote(&snapshot("a", 60));
-        flush.wrote(&snapshot("b", 30));
-        flush.wrote(&SessionSummary { own_events: 3, bytes: 20, ..SessionSummary::default() });
-        assert_eq!(flush.written(), (10, 4, 90));
+    }
+
+    /// Snapshots with these sub-buffers of one lane.
+    #[test]
+    fn what_snapshots_have_and_lack_is_counted() {
+        let mut flush = FlushState::default();
+        let lost = |full, no_lane| LostEvents { full, no_lane, ..LostEvents::default() };
+        for (events, lost, found) in
+            [(5, lost(3, 0), 0..4), (7, lost(2, 1), 2..6), (0, lost(0, 0), 6..8), (1, lost(3, 1), 11..12)]
+        {
+            let mut snapshot = FlushState::default();
+            found.for_each(|sequence| snapshot.finds(1, 2, sequence));
+            let (own_events, bytes) = (2, 10 * events);
+            let summary = SessionSummary { events, own_events, bytes, lost, ..SessionSummary::default() };
+            flush.wrote(&summary, snapshot);
+        }
+        let mut summary = SessionSummary::default();
+        flush.add_to(&mut summary);
+        assert_eq!((summary.events, summary.own_events, summary.bytes), (13, 6, 130), "one had no events");
+        assert_eq!((summary.lost, summary.overwritten), (lost(3, 1), 3), "8, 9 and 10 were overwritten");
     }
 }
