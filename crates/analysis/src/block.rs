@@ -31,7 +31,6 @@ use crate::{
 #[derive(Debug)]
 pub struct BlockAnalysis {
     lanes: Vec<LaneFacts>,
-    has_several_hosts: bool,
     /// Where events of any lane may be missing.
     holes: Windows,
     wishes: Wishes,
@@ -160,8 +159,7 @@ impl BlockAnalysis {
     pub fn new(setup: &Setup<'_>) -> Self {
         let lanes = setup.lanes.to_vec();
         let holes = setup.holes();
-        let has_several_hosts = lanes.iter().any(|lane| lane.host != lanes[0].host);
-        Self { lanes, has_several_hosts, holes, wishes: setup.wishes.clone() }
+        Self { lanes, holes, wishes: setup.wishes.clone() }
     }
 
     /// Outcome of an issued request.

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::headline::{Headline, HeadlineTables};
+use crate::hosts::HostNames;
 use crate::statistics::shorten;
 use crate::{
     Analysis, AnalysisEvent, AnalysisIdentity, LaneFacts, LaneNotes, Needs, PartShape, Question, Setup, SpoolError,
@@ -110,6 +111,7 @@ impl CountAnalysis {
                 Cell::Count(lost_count(facts.lost)),
             ]);
         }
+        HostNames::new(&self.lanes).put(&mut table, self.lanes.iter().map(|facts| facts.host));
         table
     }
 }

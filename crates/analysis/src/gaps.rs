@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::headline::{Headline, HeadlineTables};
+use crate::hosts::HostNames;
 use crate::ranking::Ranking;
 use crate::windows::Windows;
 use crate::{
@@ -274,21 +275,24 @@ impl Analysis for Gaps {
         let mut table = Table::new("gaps", "The longest times without an event: of all lanes, and of each", columns);
         table.plot = Some(Plot::Bars { value: 4 });
         table.span_ns = crate::setup::span_ns(&self.lanes);
-        let mut rows = |name: [Cell; 2], gaps: &Ranking<(i64, i64)>, holes: &Windows| {
+        let mut hosts = Vec::new();
+        let mut rows = |host: Option<u16>, name: [Cell; 2], gaps: &Ranking<(i64, i64)>, holes: &Windows| {
             for (length, &(begin, end)) in gaps.sorted() {
                 let kind = if holes.touch(begin, end) { LOSS } else { "quiet" };
                 let mut row = name.to_vec();
                 row.extend([Cell::Timestamp(begin), Cell::Timestamp(end), Cell::Duration(Bounded::exact(length))]);
                 row.push(Cell::Text(kind.to_owned()));
                 table.rows.push(row);
+                hosts.push(host);
             }
         };
-        rows([Cell::Empty, Cell::Empty], &self.overall(&state.busy), &self.holes);
+        rows(None, [Cell::Empty, Cell::Empty], &self.overall(&state.busy), &self.holes);
         let lanes = self.lanes.iter().zip(&state.lanes).filter(|(facts, _)| self.wishes.wants_lane(facts));
         for (facts, edges) in lanes {
             let name = [Cell::Text(facts.stream_names()), facts.cpu.map_or(Cell::Empty, Cell::Cpu)];
-            rows(name, &edges.gaps, &facts.holes);
+            rows(Some(facts.host), name, &edges.gaps, &facts.holes);
         }
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         Ok(Answer { tables: vec![table] })
     }
 }

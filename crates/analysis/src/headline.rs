@@ -13,6 +13,7 @@
 mod tests;
 
 use crate::answer::{Answer, Bounded, Cell, Table};
+use crate::hosts::{HOST, is_of_machine};
 
 /// The function of an analysis that makes the headline of its answer.
 pub type HeadlineMaker = fn(&HeadlineTables<'_>) -> Headline;
@@ -78,6 +79,8 @@ impl Headline {
     pub(crate) fn say(&mut self, row: &HeadlineRow<'_>, sentence: &str) {
         let mut rest = sentence;
         let mut text = self.gap();
+        // The machine stands behind the last thread, CPU or device.
+        let mut place = None;
         while let Some((words, behind)) = rest.split_once('{') {
             let (name, behind) = behind.split_once('}').expect("sentences of analyses close their braces");
             text += words;
@@ -92,9 +95,14 @@ impl Headline {
                 Some(noun) => HeadlinePart::Counted(cell, noun.to_owned()),
                 None => HeadlinePart::Cell(cell, row.unit(name)),
             });
+            let is_of_machine = row.cell(name).class().is_some_and(is_of_machine);
+            place = if is_of_machine { Some(self.parts.len()) } else { place };
             rest = behind;
         }
         self.parts.push(HeadlinePart::Text(text + rest + &Self::end(row.equals, row.is_certain)));
+        if let Some((place, host)) = place.zip(row.host()) {
+            self.parts.insert(place, HeadlinePart::Text(format!(" on {host}")));
+        }
     }
 
     /// Adds a sentence without cells, and with its period.
@@ -190,6 +198,14 @@ impl<'a> HeadlineRow<'a> {
         let place = place(self.table, column);
         debug_assert!(place.is_some(), "`{}` has no column `{column}`", self.table.class);
         place.and_then(|place| self.cells.get(place)).unwrap_or(&Cell::Unknown)
+    }
+
+    /// The machine that it is about, if there are several.
+    fn host(&self) -> Option<&'a str> {
+        match self.cells.get(place(self.table, HOST)?)? {
+            Cell::Text(host) => Some(host),
+            _ => None,
+        }
     }
 
     fn unit(&self, column: &str) -> Option<&'static str> {

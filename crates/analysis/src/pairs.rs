@@ -66,6 +66,8 @@ pub struct PairsAnalysis {
     is_by_key: bool,
     lanes: Vec<LaneFacts>,
     has_several_hosts: bool,
+    /// Pairs stay on a machine, and there are several.
+    is_by_host: bool,
     /// Where events of any lane may be missing.
     holes: Windows,
     /// The same of the lanes of each machine.
@@ -107,6 +109,8 @@ struct LongPair {
     end: i64,
     key: Key,
     group: Key,
+    /// The machine that it does not leave.
+    host: Option<u16>,
 }
 
 /// The state behind a part of the trace.
@@ -244,6 +248,16 @@ impl PairsAnalysis {
         key.cell_in(&self.bases.key)
     }
 
+    /// The same without the machine, which has a column of its own.
+    fn key_cell_of(&self, key: &Key, host: Option<u16>) -> Cell {
+        match key {
+            Key::Labels(labels) if host.is_some() && self.has_several_hosts && labels.len() > 1 => {
+                Key::from(labels[1..].to_vec()).cell_in(self.bases.key.get(1..).unwrap_or_default())
+            }
+            key => self.key_cell(key),
+        }
+    }
+
     /// The description that people see before they ask.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions { by: &["key"], names: true, ..SupportedOptions::COMMON };
@@ -284,6 +298,7 @@ impl PairsAnalysis {
             is_nested: options.is_nested,
             is_by_key: setup.wishes.by.iter().any(|by| by == "key"),
             has_several_hosts,
+            is_by_host: has_several_hosts && has_within(setup.classes),
             lanes,
             holes,
             holes_by_host,
@@ -381,10 +396,17 @@ impl PairsAnalysis {
             sums.group(begin.group).lost_inside += 1;
             return;
         }
-        let long = || LongPair { begin: begin.time, end, key: key.clone(), group: begin.group.clone() };
+        let long =
+            || LongPair { begin: begin.time, end, key: key.clone(), group: begin.group.clone(), host: begin.host };
         sums.longest.push(duration, long);
         sums.group(begin.group).durations.record(duration);
     }
+}
+
+/// Whether events say that their pairs stay somewhere, which is on one machine.
+fn has_within(classes: &[BoundClass]) -> bool {
+    let mut bound = classes.iter().flat_map(|class| &class.roles);
+    bound.any(|bound| bound.role == EventRole::Begin && bound.slots[pair::WITHIN] != FieldSlot::Absent)
 }
 
 impl PairState {
@@ -427,7 +449,7 @@ impl Analysis for PairsAnalysis {
     type Note = PairNote;
 
     fn identity(&self) -> AnalysisIdentity {
-        AnalysisIdentity { name: "pairs", version: 3 }
+        AnalysisIdentity { name: "pairs", version: 4 }
     }
 
     fn shape(&self) -> PartShape {

@@ -22,6 +22,7 @@ use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::count::{at_least, lost_of};
 use crate::description::{AnalysisDescription, SupportedOptions};
 use crate::headline::{Headline, HeadlineTables};
+use crate::hosts::HostNames;
 use crate::statistics::saturated;
 use crate::{
     Analysis, AnalysisEvent, AnalysisIdentity, LaneFacts, LaneNotes, Needs, PartShape, Question, Setup, SpoolError,
@@ -187,7 +188,7 @@ impl Rates {
         columns.push(Column::of("avg", "Average", "events in a period"));
         columns.push(Column::of("max", "Max", "events in a period"));
         let mut table = Table::new("rates", "Events in a period", columns);
-        let Some((begin, end)) = self.periods.span(course) else { return table };
+        let Some((begin, end)) = self.periods.span(course) else { return self.with_hosts(table, &[]) };
         let width = self.periods.width(course);
         let length = begin.abs_diff(end).max(1);
         // A last period that is shorter would have less than it should.
@@ -206,6 +207,16 @@ impl Rates {
             row.extend([min, saturated(average), max].map(|count| Cell::Count(Bounded::exact(count))));
             table.rows.push(row);
         }
+        let series: Vec<u64> = series.iter().map(|(series, _)| *series).collect();
+        self.with_hosts(table, &series)
+    }
+
+    /// The table with the machine of each lane, if it tells lanes apart; `series`: of its rows.
+    fn with_hosts(&self, mut table: Table, series: &[u64]) -> Table {
+        if self.is_by_lane {
+            let hosts = series.iter().map(|series| self.lanes[self.lane(*series)].host);
+            HostNames::new(&self.lanes).put(&mut table, hosts);
+        }
         table
     }
 
@@ -221,6 +232,7 @@ impl Rates {
         let mut table = Table::new("course", "Events over time", columns);
         table.plot = Some(Plot::Course { time: 0, series: Some(count_column - 1), value: count_column });
         let wanted: BTreeMap<u64, ()> = series.iter().map(|(series, _)| (*series, ())).collect();
+        let mut shown = Vec::new();
         for ((period, series), &count) in course.counts() {
             if !wanted.contains_key(&series) {
                 continue;
@@ -230,8 +242,9 @@ impl Rates {
             row.extend(self.cells(series));
             row.push(Cell::Count(at_least(count, self.lost(series, begin, end))));
             table.rows.push(row);
+            shown.push(series);
         }
-        table
+        self.with_hosts(table, &shown)
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{BlockAnalysis, BlockState, Device, DeviceKey, SECTOR_BYTES};
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::headline::{Headline, HeadlineTables};
+use crate::hosts::HostNames;
 use crate::statistics::{cells, columns, distribution, percentile_cells, percentile_columns, shorten};
 use crate::{Histogram, Merge};
 
@@ -58,17 +59,13 @@ impl BlockAnalysis {
     }
 
     /// Name of a device for people.
-    pub(super) fn disk(&self, state: &BlockState, key: DeviceKey) -> Cell {
-        let (host, device) = key;
+    pub(super) fn disk(state: &BlockState, key: DeviceKey) -> Cell {
+        let (_, device) = key;
         let name = match state.sums.names.get(&key) {
             Some(name) => String::from_utf8_lossy(name).into_owned(),
             None => format!("{},{}", device >> MINOR_BITS, device & ((1 << MINOR_BITS) - 1)),
         };
-        let host = self.lanes.iter().find(|lane| self.has_several_hosts && lane.host == host);
-        Cell::Disk(match host.and_then(|lane| lane.host_name.as_ref()) {
-            Some(host) => format!("{host}:{name}"),
-            None => name,
-        })
+        Cell::Disk(name)
     }
 
     fn per_device(&self, state: &BlockState, devices: &BTreeMap<DeviceKey, Device>) -> Table {
@@ -94,8 +91,9 @@ impl BlockAnalysis {
         let mut rows: Vec<(&DeviceKey, &Device)> = devices.iter().collect();
         rows.sort_by(|one, other| other.1.sectors.cmp(&one.1.sectors).then(one.0.cmp(other.0)));
         let count = |count: u64| Cell::Count(Bounded::exact(count));
+        let hosts: Vec<u16> = rows.iter().map(|(key, _)| key.0).collect();
         for (key, device) in rows {
-            let mut row = vec![self.disk(state, *key)];
+            let mut row = vec![Self::disk(state, *key)];
             row.extend([device.reads, device.writes, device.sectors].map(count));
             row.push(Cell::Size(Bounded::exact(device.sectors.saturating_mul(SECTOR_BYTES))));
             row.push(count(device.errors));
@@ -106,6 +104,7 @@ impl BlockAnalysis {
             row.extend([device.began_before, device.never_ended, device.lost_inside].map(count));
             table.rows.push(row);
         }
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         shorten(&mut table, self.wishes.top);
         table
     }
@@ -122,18 +121,21 @@ impl BlockAnalysis {
         ];
         let mut table = Table::new("longest", "Requests that took longest", columns);
         table.plot = Some(Plot::Bars { value: 0 });
-        for (latency, long) in state.sums.longest.sorted() {
+        let rows = state.sums.longest.sorted();
+        let hosts: Vec<u16> = rows.iter().map(|(_, long)| long.device.0).collect();
+        for (latency, long) in rows {
             let kind = if long.request.is_write { "write" } else { "read" };
             table.rows.push(vec![
                 Cell::Duration(Bounded::exact(latency)),
                 Cell::Timestamp(long.request.time),
                 Cell::Timestamp(long.end),
-                self.disk(state, long.device),
+                Self::disk(state, long.device),
                 Cell::Integer(long.request.sector),
                 Cell::Count(Bounded::exact(long.request.sectors)),
                 Cell::Text(kind.to_owned()),
             ]);
         }
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 }

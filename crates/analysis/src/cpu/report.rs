@@ -259,7 +259,7 @@ impl Cpu {
                 Cell::Count(at_least(cpu.switches, cpu.lost)),
             ]);
         }
-        HostNames::new(&self.lanes).put(&mut table, &hosts);
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 
@@ -299,7 +299,7 @@ impl Cpu {
             ]);
             hosts.push(id.key.host);
         }
-        HostNames::new(&self.lanes).put(&mut table, &hosts);
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 
@@ -333,7 +333,7 @@ impl Cpu {
             let [threads, run, share, runs] = self.process_cells(whole, &process);
             table.rows.push(vec![name, threads, run, share, runs]);
         }
-        HostNames::new(&self.lanes).put(&mut table, &hosts);
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 

@@ -8,6 +8,7 @@ use super::operations::{
 };
 use super::states::{ItemStates, StateContext};
 use super::{AnalysisDeclaration, ItemKind, KEY_FIELDS_MAX, RuleAction};
+use crate::hosts::HostNames;
 use crate::key::{Key, KeyValue};
 use crate::pairs::{self, OpenPair, PairsAnalysis, PairsOptions, UnmatchedEnd};
 use crate::rates::CoursePeriods;
@@ -181,7 +182,7 @@ impl DeclaredAnalysis {
         };
         let name = self.events.binary_search_by(|known| known.as_str().cmp(&event.class.name)).ok()?;
         let cpu = event.cpu().or(lane.cpu);
-        let step = OperationStep { time: event.time, name: u32::try_from(name).ok()?, cpu };
+        let step = OperationStep { time: event.time, name: u32::try_from(name).ok()?, cpu, host: lane.host };
         Some(OperationPost { key: part(0..key_fields)?, act, step, is_step: !is_again, is_wanted })
     }
 
@@ -222,7 +223,7 @@ impl Analysis for DeclaredAnalysis {
     type Note = DeclaredNote;
 
     fn identity(&self) -> AnalysisIdentity {
-        AnalysisIdentity { name: "declared", version: 3 }
+        AnalysisIdentity { name: "declared", version: 4 }
     }
 
     fn shape(&self) -> PartShape {
@@ -359,7 +360,7 @@ impl Analysis for DeclaredAnalysis {
     }
 
     fn finish(&self, state: &DeclaredState) -> Result<Answer, SpoolError> {
-        let frame = self.frame();
+        let (frame, hosts) = (self.frame(), HostNames::new(&self.lanes));
         let mut tables = Vec::new();
         for (state, (name, kind)) in state.items.iter().zip(&self.items) {
             match (state, kind) {
@@ -369,7 +370,7 @@ impl Analysis for DeclaredAnalysis {
                     tables.extend(answer.tables);
                 }
                 (ItemState::Operations(state), DeclaredKind::Operations { early_ns, .. }) => {
-                    let names = OperationNames { item: name, events: &self.events };
+                    let names = OperationNames { item: name, events: &self.events, hosts: &hosts };
                     tables.extend(state.tables(&self.operations(*early_ns), names));
                 }
                 (ItemState::States(states), _) => {

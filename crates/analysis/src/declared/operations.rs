@@ -85,6 +85,8 @@ pub(super) struct OperationStep {
     /// Place of its name among the names of all classes of events.
     pub(super) name: u32,
     pub(super) cpu: Option<u32>,
+    /// Its machine.
+    pub(super) host: u16,
 }
 
 /// The operations that are open with one key.

@@ -195,6 +195,20 @@ fn of_cpu() {
     );
 }
 
+/// Two machines have a CPU and a thread of the same number.
+#[test]
+fn of_several_machines() {
+    let cpu = |script: &str| said("cpu", script, Cpu::new);
+    let two = "lane cpu=0 span=0..1000
+        lane cpu=0 host=1 span=0..1000
+        100 0 thread_switch prev_tid=0 next_tid=7 next_comm=a
+        300 1 thread_switch prev_tid=0 next_tid=7 next_comm=a";
+    assert_eq!(
+        cpu(two),
+        "CPU 0 on machine 1 was busiest: 0.9 of the time. Thread a (7) on machine 1 ran longest: 900, 0.9 of the time."
+    );
+}
+
 #[test]
 fn of_sched() {
     let sched = |script: &str| said("sched", script, Sched::new);

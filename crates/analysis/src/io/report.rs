@@ -16,14 +16,18 @@ use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, RESULT, Tabl
 use crate::calls::report::{life_cells, thread_columns};
 use crate::calls::{Bases, LifeNumbering, ThreadLife};
 use crate::headline::{Headline, HeadlineTables};
+use crate::hosts::HostNames;
 use crate::statistics::{cells, columns, distribution, leave, percentile_cells, percentile_columns};
 use crate::threads::ThreadKey;
 use crate::{Histogram, Merge};
 
+/// A thread's machine and cells, and its sums.
+type ThreadRow = (Option<u16>, Vec<Cell>, IoSums, BytesByKind);
+
 /// Everything that is known.
 struct IoFindings<'a> {
     /// Most bytes first.
-    threads: Vec<(Vec<Cell>, IoSums, BytesByKind)>,
+    threads: Vec<ThreadRow>,
     /// Rows of threads that others rank above.
     dropped: u64,
     processes: BTreeMap<(u16, Option<i32>), (IoSums, BytesByKind)>,
@@ -125,11 +129,7 @@ impl Io {
     }
 
     /// Rows of threads, and how many others there are.
-    fn threads(
-        &self,
-        both: [(&IoTotals, bool); 2],
-        numbers: &LifeNumbering<'_>,
-    ) -> (Vec<(Vec<Cell>, IoSums, BytesByKind)>, u64) {
+    fn threads(&self, both: [(&IoTotals, bool); 2], numbers: &LifeNumbering<'_>) -> (Vec<ThreadRow>, u64) {
         let mut unknown: (IoSums, BytesByKind) = Default::default();
         let mut rows: Vec<_> = Vec::new();
         let mut count = 0;
@@ -153,7 +153,8 @@ impl Io {
             Some((who, (key, incarnation))) => life_cells(key, incarnation, who.comm, who.pid),
             None => vec![Cell::Unknown, Cell::Empty],
         };
-        (rows.into_iter().map(|(_, id, who, sums, kinds)| (cells(who, id), sums, kinds)).collect(), dropped)
+        let host = |id: Option<(ThreadKey, u64)>| id.map(|(key, _)| key.host);
+        (rows.into_iter().map(|(_, id, who, sums, kinds)| (host(id), cells(who, id), sums, kinds)).collect(), dropped)
     }
 
     fn slow<'a>(&self, both: [(&'a IoTotals, bool); 2], numbers: &LifeNumbering<'_>) -> Vec<(&'a SlowUse, Vec<Cell>)> {
@@ -192,11 +193,12 @@ impl Io {
         let mut table = Table::new("per-thread", "Input and output of threads", columns);
         table.plot = Some(Plot::Sums { values: [2, 3] });
         table.omitted = found.dropped;
-        for (thread, sums, kinds) in &found.threads {
+        for (_, thread, sums, kinds) in &found.threads {
             let mut cells = thread.clone();
             cells.extend(self.sum_cells(sums, Some(kinds)));
             table.rows.push(cells);
         }
+        HostNames::new(&self.settings.lanes).put(&mut table, found.threads.iter().map(|row| row.0));
         table
     }
 
@@ -208,11 +210,13 @@ impl Io {
         let mut rows: Vec<_> = found.processes.iter().filter(|(_, (sums, _))| *sums != IoSums::default()).collect();
         rows.sort_by_key(|(process, (sums, _))| (rank(sums), **process));
         table.omitted = leave(&mut rows, self.wishes.top);
+        let hosts: Vec<u16> = rows.iter().map(|((host, _), _)| *host).collect();
         for ((host, pid), (sums, kinds)) in rows {
             let mut cells = vec![found.process(*host, *pid)];
             cells.extend(self.sum_cells(sums, Some(kinds)));
             table.rows.push(cells);
         }
+        HostNames::new(&self.settings.lanes).put(&mut table, hosts);
         table
     }
 
@@ -221,14 +225,17 @@ impl Io {
         columns.extend(sum_columns(false));
         let mut table = Table::new("per-file", "Files", columns);
         table.plot = Some(Plot::Sums { values: [3, 4] });
-        let mut rows: Vec<(Vec<Cell>, String, &IoSums)> =
-            found.files.rows.all().map(|(file, sums)| (file_cells(found, file), sort_key(found, file), sums)).collect();
+        let mut rows: Vec<(FileKey, String, &IoSums)> =
+            found.files.rows.all().map(|(file, sums)| (file, sort_key(found, file), sums)).collect();
         rows.sort_by(|one, other| rank(one.2).cmp(&rank(other.2)).then_with(|| one.1.cmp(&other.1)));
         table.omitted = leave(&mut rows, self.wishes.top);
-        for (mut cells, _, sums) in rows {
+        let hosts: Vec<Option<u16>> = rows.iter().map(|row| file_host(row.0)).collect();
+        for (file, _, sums) in rows {
+            let mut cells = file_cells(found, file);
             cells.extend(self.sum_cells(sums, None));
             table.rows.push(cells);
         }
+        HostNames::new(&self.settings.lanes).put(&mut table, hosts);
         table
     }
 
@@ -251,6 +258,7 @@ impl Io {
                 Cell::Size(self.bounded(traffic.received_bytes)),
             ]);
         }
+        HostNames::new(&self.settings.lanes).put(&mut table, totals.interfaces.keys().map(|(host, _)| *host));
         table
     }
 
@@ -276,6 +284,7 @@ impl Io {
             cells.push(slow.ret.map_or(Cell::Empty, Cell::Integer));
             table.rows.push(cells);
         }
+        HostNames::new(&self.settings.lanes).put(&mut table, found.slow.iter().map(|(slow, _)| slow.who.key.host));
         table
     }
 }
@@ -346,6 +355,15 @@ fn file_cells(found: &IoFindings<'_>, file: FileKey) -> Vec<Cell> {
             vec![Cell::Empty, Cell::Fd(i64::from(fd)), owner]
         }
         FileKey::None => vec![Cell::Unknown, Cell::Empty, Cell::Empty],
+    }
+}
+
+/// The machine of a file that has no path; files of one path are counted together.
+fn file_host(file: FileKey) -> Option<u16> {
+    match file {
+        FileKey::Fd(FdOwner::Process(host, _), _) => Some(host),
+        FileKey::Fd(FdOwner::Thread(key), _) => Some(key.host),
+        FileKey::Named(_) | FileKey::None => None,
     }
 }
 

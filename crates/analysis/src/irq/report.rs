@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{FirstEdge, Irq, IrqScope, IrqSource, IrqState, LongIrq, Service};
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::headline::{Headline, HeadlineTables};
+use crate::hosts::HostNames;
 use crate::ranking::Ranking;
 use crate::statistics::{self, distribution_of, percentile_cells, percentile_columns};
 use crate::{Histogram, Merge};
@@ -146,7 +147,9 @@ impl Irq {
         }
         let mut table = Table::new(class, title, columns);
         table.plot = Some(Plot::Bars { value: 2 });
-        for (key, row) in self.largest(whole.all.iter().filter(|(key, _)| key.1 == is_hard), &mut table.omitted) {
+        let rows = self.largest(whole.all.iter().filter(|(key, _)| key.1 == is_hard), &mut table.omitted);
+        let hosts: Vec<u16> = rows.iter().map(|(key, _)| key.0).collect();
+        for (key, row) in rows {
             let mut cells = vec![whole.irq(*key)];
             cells.extend(statistics::cells(&row.durations));
             cells.extend(percentile_cells(&row.durations));
@@ -158,6 +161,7 @@ impl Irq {
             }
             table.rows.push(cells);
         }
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 
@@ -175,7 +179,9 @@ impl Irq {
         let mut table = Table::new(class, title, columns);
         table.plot = Some(Plot::Bars { value: 3 });
         let rows = whole.per_cpu.iter().filter(|(key, row)| key.2 == is_hard && !row.durations.is_empty());
-        for ((host, cpu, _, number), row) in self.largest(rows, &mut table.omitted) {
+        let rows = self.largest(rows, &mut table.omitted);
+        let hosts: Vec<u16> = rows.iter().map(|(key, _)| key.0).collect();
+        for ((host, cpu, _, number), row) in rows {
             let mut cells = vec![Cell::Cpu(*cpu), whole.irq((*host, is_hard, *number))];
             let mut all = statistics::cells(&row.durations);
             all.truncate(5);
@@ -184,6 +190,7 @@ impl Irq {
             cells.extend(all);
             table.rows.push(cells);
         }
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 
@@ -210,11 +217,14 @@ impl Irq {
         ];
         let mut table = Table::new(class, title, columns);
         table.plot = Some(Plot::Bars { value: 1 });
-        for (ns, long) in longest.sorted() {
+        let rows = longest.sorted();
+        let hosts: Vec<u16> = rows.iter().map(|(_, long)| long.host).collect();
+        for (ns, long) in rows {
             let IrqSource { cpu, is_hard, number } = long.source;
             let irq = whole.irq((long.host, is_hard, number));
             table.rows.push(vec![Cell::Timestamp(long.begin), duration(ns), Cell::Cpu(cpu), irq]);
         }
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 

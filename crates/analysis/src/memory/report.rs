@@ -6,6 +6,7 @@ use crate::LaneFacts;
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::count::{at_least, lost_of};
 use crate::headline::{Headline, HeadlineRow, HeadlineTables};
+use crate::hosts::HostNames;
 use crate::shares::{self, Amount, AmountShare, ShareProcess, ThreadOwner};
 use crate::statistics::leave;
 
@@ -94,6 +95,7 @@ impl MemoryAnalysis {
         table.plot = Some(Plot::Sums { values: [3, 5] });
         let rows = whole.shares.threads.rows.sorted();
         table.omitted = whole.shares.threads.rows.count() - rows.len() as u64;
+        let hosts: Vec<u16> = rows.iter().map(|(_, (id, _))| id.key.host).collect();
         for (_, (id, row)) in rows {
             let (pid, tid) = (row.pid.map(i64::from), Some(i64::from(id.key.tid)));
             let mut cells = vec![Cell::Process { name: row.comm.text(), pid, tid }, count(row.lives_before.into())];
@@ -110,6 +112,7 @@ impl MemoryAnalysis {
             cells.extend(seen(&whole.shares.unknown, Some(0)));
             table.rows.push(cells);
         }
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 
@@ -132,6 +135,7 @@ impl MemoryAnalysis {
         let rank = |process: &ShareProcess<Usage>| std::cmp::Reverse(process.share.all.rank());
         rows.sort_by_key(|(key, process)| (rank(process), *key));
         table.omitted = leave(&mut rows, self.wishes.top);
+        let hosts: Vec<u16> = rows.iter().map(|((host, _), _)| *host).collect();
         for ((_, owner), process) in rows {
             let name = process.name();
             let mut cells =
@@ -150,6 +154,7 @@ impl MemoryAnalysis {
             cells.extend(seen(&unknown, Some(0)));
             table.rows.push(cells);
         }
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 
@@ -157,6 +162,7 @@ impl MemoryAnalysis {
         let mut table = Table::new("per-cpu", "CPUs", vec![Column::new("cpu", "CPU", CellClass::Cpu)]);
         table.columns.extend(columns());
         table.plot = Some(Plot::Sums { values: [2, 4] });
+        let mut hosts = Vec::new();
         for (facts, cpus) in self.lanes.iter().zip(&state.shares.cpus) {
             let mut cpus: Vec<_> = cpus.iter().filter(|(_, cpu)| !cpu.sums.is_empty()).collect();
             cpus.sort_by_key(|(number, _)| *number);
@@ -164,8 +170,10 @@ impl MemoryAnalysis {
                 let mut cells = vec![Cell::Cpu(*number)];
                 cells.extend(seen(&cpu.sums, facts.lost));
                 table.rows.push(cells);
+                hosts.push(facts.host);
             }
         }
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 

@@ -3,6 +3,7 @@
 use super::{Endpoint, LongMessage, MessagePost, MessageState, MessagesAnalysis, RouteSums};
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::headline::{Headline, HeadlineTables};
+use crate::hosts::HostNames;
 use crate::key::KeyValue;
 use crate::ranking::Ranking;
 use crate::statistics::{cells, columns, distribution, percentile_cells, percentile_columns, shorten};
@@ -129,6 +130,7 @@ impl MessagesAnalysis {
             figures.extend([route.early, route.lost_inside].map(|count| Cell::Count(Bounded::exact(count))));
             figures
         };
+        let hosts: Vec<u16> = routes.iter().map(|(route, _)| route.from.host).collect();
         for (route, sums) in routes {
             let mut row = self.route_cells(state, (Some(route.from), Some(route.to), route.name));
             row.extend(figures(sums));
@@ -141,6 +143,8 @@ impl MessagesAnalysis {
             table.rows.push(row);
         }
         shorten(&mut table, self.wishes.top);
+        // Messages do not leave their machine.
+        HostNames::new(&self.lanes).put_behind(&mut table, 0, hosts);
         table
     }
 
@@ -169,16 +173,20 @@ impl MessagesAnalysis {
             Column::new(first.0, first.1, CellClass::Timestamp),
             Column::new(second.0, second.1, CellClass::Timestamp).detail(),
         ];
+        let place = columns.len();
         columns.extend(self.route_columns());
         let mut table = Table::new(class, title, columns);
         table.plot = Some(Plot::Bars { value: 0 });
-        for (length, LongMessage { sent, received, route }) in ranking.sorted() {
+        let rows = ranking.sorted();
+        let hosts: Vec<u16> = rows.iter().map(|(_, long)| long.route.from.host).collect();
+        for (length, LongMessage { sent, received, route }) in rows {
             let times = [*sent.min(received), *sent.max(received)].map(Cell::Timestamp);
             let mut row = vec![Cell::Duration(Bounded::exact(length))];
             row.extend(times);
             row.extend(self.route_cells(state, (Some(route.from), Some(route.to), route.name)));
             table.rows.push(row);
         }
+        HostNames::new(&self.lanes).put_behind(&mut table, place, hosts);
         table
     }
 
@@ -193,6 +201,7 @@ impl MessagesAnalysis {
             row.extend(self.route_cells(state, (Some(post.at), None, post.name)));
             table.rows.push(row);
         }
+        HostNames::new(&self.lanes).put_behind(&mut table, 1, unreceived.posts[..kept].iter().map(|post| post.at.host));
         table
     }
 

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::{OpenPair, PairGroup, PairState, PairsAnalysis};
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::headline::{Headline, HeadlineTables};
+use crate::hosts::HostNames;
 use crate::key::{Key, KeyValue};
 use crate::statistics::{cells, columns, distribution, percentile_cells, percentile_columns, shorten};
 use crate::{Histogram, Merge};
@@ -161,15 +162,18 @@ impl PairsAnalysis {
         ];
         let mut table = Table::new("longest", "The longest", columns);
         table.plot = Some(Plot::Bars { value: 0 });
-        for (duration, long) in state.sums.longest.sorted() {
+        let rows = state.sums.longest.sorted();
+        let hosts: Vec<Option<u16>> = rows.iter().map(|(_, long)| long.host).collect();
+        for (duration, long) in rows {
             table.rows.push(vec![
                 Cell::Duration(Bounded::exact(duration)),
                 Cell::Timestamp(long.begin),
                 Cell::Timestamp(long.end),
-                self.key_cell(&long.key),
+                self.key_cell_of(&long.key, long.host),
                 self.group_cell(&long.group, shared),
             ]);
         }
+        self.put_hosts(&mut table, hosts);
         table
     }
 
@@ -183,8 +187,21 @@ impl PairsAnalysis {
         let kept = self.wishes.top.unwrap_or(open.len()).min(open.len());
         table.omitted = (open.len() - kept) as u64;
         for (key, open) in &open[..kept] {
-            table.rows.push(vec![Cell::Timestamp(open.time), self.key_cell(key), self.group_cell(&open.group, shared)]);
+            table.rows.push(vec![
+                Cell::Timestamp(open.time),
+                self.key_cell_of(key, open.host),
+                self.group_cell(&open.group, shared),
+            ]);
         }
+        self.put_hosts(&mut table, open[..kept].iter().map(|(_, open)| open.host));
         table
+    }
+
+    /// The machine of each row, before its key, if pairs stay on one.
+    fn put_hosts(&self, table: &mut Table, hosts: impl IntoIterator<Item = Option<u16>>) {
+        let key = table.columns.iter().position(|column| column.name == "key");
+        if let Some(place) = key.filter(|_| self.is_by_host) {
+            HostNames::new(&self.lanes).put_behind(table, place - 1, hosts);
+        }
     }
 }

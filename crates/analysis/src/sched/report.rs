@@ -9,6 +9,7 @@ use crate::Histogram;
 use crate::Merge;
 use crate::answer::{Answer, Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::headline::{Headline, HeadlineTables};
+use crate::hosts::HostNames;
 use crate::ranking::Ranking;
 use crate::statistics::{self, distribution_of, percentile_cells, percentile_columns};
 use crate::threads::ThreadId;
@@ -96,6 +97,7 @@ impl Sched {
         table.plot = Some(Plot::Bars { value: 3 });
         let (rows, omitted) = self.first(&whole.state.settled.waits, &whole.last.waits);
         table.omitted = omitted;
+        let hosts: Vec<u16> = rows.iter().map(|(_, row)| row.key.key.host).collect();
         for (_, KeyedRow { key, value }) in rows {
             let mut row = thread(whole, *key);
             row.extend(statistics::cells(&value.latencies));
@@ -103,6 +105,7 @@ impl Sched {
             row.extend([u64::from(value.never_ended), value.lost_inside, value.unseen].map(count));
             table.rows.push(row);
         }
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 
@@ -123,6 +126,7 @@ impl Sched {
         table.plot = Some(Plot::Bars { value: 1 });
         let (mut rows, _) = self.first(&whole.state.settled.wakeups.longest, &whole.last.wakeups.longest);
         rows.truncate(self.top());
+        let hosts: Vec<u16> = rows.iter().map(|(_, wakeup)| wakeup.thread.key.host).collect();
         for (latency_ns, wakeup) in rows {
             let waited = &wakeup.waited;
             let mut row = vec![Cell::Timestamp(waited.begin), duration(latency_ns)];
@@ -133,6 +137,7 @@ impl Sched {
             row.extend(waker(whole, waited.wait.waker));
             table.rows.push(row);
         }
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 
@@ -151,12 +156,15 @@ impl Sched {
         table.plot = Some(Plot::Bars { value: 4 });
         let (rows, omitted) = self.first(&whole.state.settled.wakers, &whole.last.wakers);
         table.omitted = omitted;
+        // A thread wakes others of its machine.
+        let hosts: Vec<u16> = rows.iter().map(|(_, row)| row.key.0.key.host).collect();
         for (times, KeyedRow { key: (woken, who), value: total_ns }) in rows {
             let mut row = waker(whole, *who);
             row.extend(thread(whole, *woken));
             row.extend([count(times), duration(*total_ns)]);
             table.rows.push(row);
         }
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 
@@ -172,12 +180,14 @@ impl Sched {
         table.plot = Some(Plot::Bars { value: 3 });
         let (rows, omitted) = self.first(&whole.state.settled.runs, &whole.last.runs);
         table.omitted = omitted;
+        let hosts: Vec<u16> = rows.iter().map(|(_, row)| row.key.key.host).collect();
         for (_, KeyedRow { key, value }) in rows {
             let mut row = thread(whole, *key);
             row.extend(statistics::cells(&value.lengths));
             row.extend([value.cut, value.preemptions, value.migrations].map(count));
             table.rows.push(row);
         }
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 
@@ -193,12 +203,14 @@ impl Sched {
         table.plot = Some(Plot::Bars { value: 2 });
         let (rows, omitted) = self.first(&whole.state.settled.states, &whole.last.states);
         table.omitted = omitted;
+        let hosts: Vec<u16> = rows.iter().map(|(_, row)| row.key.key.host).collect();
         for (_, KeyedRow { key, value: times_ns }) in rows {
             let whole_ns = times_ns.iter().sum();
             let mut row = thread(whole, *key);
             row.extend(times_ns.map(|ns| Cell::Duration(self.bounded(ns, whole_ns))));
             table.rows.push(row);
         }
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 
@@ -213,6 +225,7 @@ impl Sched {
         table.plot = Some(Plot::Bars { value: 4 });
         let (rows, omitted) = self.first(&whole.state.settled.blocked, &whole.last.blocked);
         table.omitted = omitted;
+        let hosts: Vec<u16> = rows.iter().map(|(_, row)| row.key.0.key.host).collect();
         for (_, KeyedRow { key: (id, call), value }) in rows {
             let mut row = thread(whole, *id);
             row.push(self.call_name(*call).map_or(Cell::Empty, Cell::Syscall));
@@ -220,6 +233,7 @@ impl Sched {
             row.push(Cell::Duration(self.bounded(value.times.total_ns, value.whole_ns)));
             table.rows.push(row);
         }
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{DOUBT, Entity, EntityKind, FLAGS, NUMBERED, ThreadState, cpu_track, thread_track};
 use crate::headline::{Headline, HeadlineRow, HeadlineTables};
+use crate::hosts::HostNames;
 use crate::runs::{RunWriter, StateRun};
 use crate::windows::Windows;
 use crate::{Answer, Bounded, Cell, CellClass, Column, Comm, LaneFacts, SpoolError, Table, Wishes};
@@ -184,25 +185,18 @@ impl InstantStates<'_> {
         self.wishes.cpus.is_empty() || self.wishes.cpus.contains(&cpu)
     }
 
-    fn several_hosts(&self) -> bool {
-        let lanes = &self.texts.lanes;
-        lanes.iter().any(|lane| lane.host != lanes[0].host)
+    fn hosts(&self) -> HostNames {
+        HostNames::of(self.texts.lanes.iter().map(|lane| (lane.host, lane.host_name.as_deref())))
     }
 
-    fn host(&self, host: u16) -> Vec<Cell> {
-        let name = || self.texts.lanes.iter().find(|lane| lane.host == host)?.host_name.clone();
-        self.several_hosts().then(|| name().map_or(Cell::Unknown, Cell::Text)).into_iter().collect()
-    }
-
-    fn columns(&self, columns: Vec<Column>) -> Vec<Column> {
-        let host = self.several_hosts().then(|| Column::new("host", "Host", CellClass::Text));
-        let times = [
+    fn columns(mut columns: Vec<Column>) -> Vec<Column> {
+        columns.extend([
             Column::new("since", "Since", CellClass::Timestamp),
             Column::new("for", "For", CellClass::Duration),
             Column::new("until", "Until", CellClass::Timestamp).detail(),
             Column::new("uncertain", "Uncertain", CellClass::Flag).rest(),
-        ];
-        host.into_iter().chain(columns).chain(times).collect()
+        ]);
+        columns
     }
 
     fn times(&self, run: &StateRun, is_doubtful: bool) -> [Cell; 4] {
@@ -223,7 +217,7 @@ impl InstantStates<'_> {
     }
 
     fn cpus(&self, cpus: &BTreeMap<(u16, i32), Now>, threads: &BTreeMap<(u16, i32), Now>) -> Table {
-        let columns = self.columns(vec![
+        let columns = Self::columns(vec![
             Column::new("cpu", "CPU", CellClass::Cpu),
             Column::new("thread", "Thread", CellClass::Process),
             Column::new("call", "Call", CellClass::Syscall),
@@ -231,13 +225,13 @@ impl InstantStates<'_> {
             Column::new("softirq", "Softirq", CellClass::Irq).detail(),
         ]);
         let mut table = Table::new("cpus", "What CPUs do", columns);
+        let mut hosts = Vec::new();
         for (&(host, cpu), now) in cpus {
             let number = cpu.cast_unsigned();
             if !self.wants_cpu(number) {
                 continue;
             }
-            let mut row = self.host(host);
-            row.push(Cell::Cpu(number));
+            let mut row = vec![Cell::Cpu(number)];
             let served = |track: usize| match now[track] {
                 Some(run) => irq(self.texts, host, track == cpu_track::IRQ, run.value & !FLAGS),
                 None => Cell::Empty,
@@ -258,12 +252,14 @@ impl InstantStates<'_> {
                 None => [Cell::Unknown, Cell::Unknown, Cell::Unknown, Cell::Flag(true)],
             });
             table.rows.push(row);
+            hosts.push(host);
         }
+        self.hosts().put(&mut table, hosts);
         table
     }
 
     fn threads(&self, threads: &BTreeMap<(u16, i32), Now>, cpus: &BTreeMap<(u16, i32), Now>) -> Table {
-        let columns = self.columns(vec![
+        let columns = Self::columns(vec![
             Column::new("thread", "Thread", CellClass::Process),
             Column::new("state", "State", CellClass::Text),
             Column::new("cpu", "CPU", CellClass::Cpu),
@@ -275,7 +271,9 @@ impl InstantStates<'_> {
         rows.sort_by_key(|(order, _)| *order);
         let kept = self.wishes.top.unwrap_or(usize::MAX).min(rows.len());
         table.omitted = (rows.len() - kept) as u64;
+        let hosts: Vec<u16> = rows.iter().take(kept).map(|((_, _, host, _), _)| *host).collect();
         table.rows = rows.into_iter().take(kept).map(|(_, row)| row).collect();
+        self.hosts().put(&mut table, hosts);
         table
     }
 
@@ -296,8 +294,7 @@ impl InstantStates<'_> {
         let runs = cpus.get(&(host, cpu.cast_signed())).and_then(|now| now[cpu_track::THREAD]);
         let is_another = runs.is_some_and(|run| (run.value as u32).cast_signed() != tid);
         let is_doubtful = self.is_cut(host, None, &state) || is_on && is_another;
-        let mut row = self.host(host);
-        row.extend([self.process(tid, Some(now)), Cell::Text(doing.name().to_owned())]);
+        let mut row = vec![self.process(tid, Some(now)), Cell::Text(doing.name().to_owned())];
         row.push(if is_on { Cell::Cpu(cpu) } else { Cell::Empty });
         row.push(now[thread_track::CALL].map_or(Cell::Empty, |run| self.texts.call(run.value & !FLAGS)));
         row.extend(self.times(&state, is_doubtful));

@@ -52,6 +52,35 @@ fn an_exit_without_a_number_is_of_the_call_before() {
     );
 }
 
+/// CPUs and threads of two machines have the same numbers.
+#[test]
+fn rows_of_several_machines_name_them() {
+    check(
+        "lane cpu=0
+         lane cpu=0 host=1
+         10 0 thread_switch prev_tid=0 next_tid=7 next_comm=a
+         20 1 thread_switch prev_tid=0 next_tid=7 next_comm=b",
+        30,
+        &expect![[r#"
+            history
+              what=`CPU: thread of 0` begin=? end=10 value=0 uncertain=false
+              what=`CPU: thread of 0` begin=10 value=7 uncertain=false
+              what=`CPU: thread of 0` begin=? end=20 value=0 uncertain=false
+              what=`CPU: thread of 0` begin=20 value=7 uncertain=false
+              what=`thread: state of 7` begin=10 value=`running on 0` uncertain=false
+              what=`thread: state of 7` begin=20 value=`running on 0` uncertain=false
+              what=`thread: name of 7` begin=10 value=`a` uncertain=false
+              what=`thread: name of 7` begin=20 value=`b` uncertain=false
+            cpus
+              cpu=0 host=`machine 1` thread=`a pid ? tid 7` since=10 for=20 uncertain=false
+              cpu=0 host=`machine 2` thread=`b pid ? tid 7` since=20 for=10 uncertain=false
+            threads
+              thread=`a pid ? tid 7` host=`machine 1` state=`running` cpu=0 since=10 for=20 uncertain=false
+              thread=`b pid ? tid 7` host=`machine 2` state=`running` cpu=0 since=20 for=10 uncertain=false
+        "#]],
+    );
+}
+
 /// The whole way of a thread: running, in a call, blocked in it, woken, on another CPU; dead.
 #[test]
 fn threads_and_cpus() {

@@ -10,11 +10,13 @@ use crate::answer::{Answer, Bounded, Cell, CellClass, Column, ERRNO, Plot, RESUL
 use crate::calls::report::{count, figure_cells, figure_columns, life_cells, thread_columns};
 use crate::calls::{Bases, CallId, LifeNumbering, ThreadLife};
 use crate::headline::{Headline, HeadlineTables};
+use crate::hosts::HostNames;
 use crate::statistics::{leave, percentile_cells, percentile_columns};
+use crate::threads::ThreadKey;
 use crate::{Bins, Histogram, Merge};
 
-/// A thread's cells, and its calls of a name.
-type ThreadRow<'a> = (Vec<Cell>, CallId, &'a CallRow);
+/// A thread's machine and cells, and its calls of a name.
+type ThreadRow<'a> = (Option<u16>, Vec<Cell>, CallId, &'a CallRow);
 
 /// Everything that is known.
 struct SyscallFindings<'a> {
@@ -23,7 +25,8 @@ struct SyscallFindings<'a> {
     threads: Vec<ThreadRow<'a>>,
     /// Rows of threads that others rank above.
     dropped: u64,
-    slow: Vec<(SlowCall, Vec<Cell>)>,
+    /// Slow calls, each with the machine and the cells of its thread.
+    slow: Vec<(SlowCall, u16, Vec<Cell>)>,
 }
 
 impl Syscalls {
@@ -67,12 +70,12 @@ impl Syscalls {
         let mut calls: BTreeMap<CallId, CallNameTotals> = BTreeMap::new();
         over.calls().chain(more.calls()).for_each(|(call, whole)| calls.entry(call).or_default().add(whole));
         let (threads, dropped) = self.thread_rows(over, more, &numbers);
-        let mut slow: Vec<(SlowCall, Vec<Cell>)> = Vec::new();
+        let mut slow = Vec::new();
         for (totals, is_early) in [(over, true), (more, false)] {
             let slowest = totals.slowest(&self.limits).into_iter();
-            slow.extend(slowest.map(|(slow, who)| (slow, numbers.cells(&who, is_early))));
+            slow.extend(slowest.map(|(slow, who)| (slow, who.key.host, numbers.cells(&who, is_early))));
         }
-        slow.sort_by_key(|row| Reverse(row.0));
+        slow.sort_by_key(|row: &(SlowCall, u16, Vec<Cell>)| Reverse(row.0));
         slow.truncate(self.limits.slow);
         SyscallFindings { calls, threads, dropped, slow }
     }
@@ -103,7 +106,10 @@ impl Syscalls {
             Some(who) => life_cells(who.key, incarnation, who.comm, who.pid),
             None => vec![Cell::Unknown, Cell::Empty],
         };
-        (rows.into_iter().map(|(_, id, who, row)| (cells(who, id.1), id.2, row)).collect(), dropped)
+        let row = |(_, id, who, row): (_, (Option<ThreadKey>, u64, CallId), Option<&ThreadLife>, _)| {
+            (id.0.map(|key| key.host), cells(who, id.1), id.2, row)
+        };
+        (rows.into_iter().map(row).collect(), dropped)
     }
 
     fn syscall(&self, call: CallId) -> Cell {
@@ -145,13 +151,14 @@ impl Syscalls {
         let mut table = Table::new("per-thread", "System calls of threads", columns);
         table.plot = Some(Plot::Bars { value: 5 });
         table.omitted = found.dropped;
-        for (thread, call, row) in &found.threads {
+        for (_, thread, call, row) in &found.threads {
             let mut cells = thread.clone();
             cells.extend([self.syscall(*call), count(row.figures.count), count(row.errors)]);
             cells.extend(figure_cells(&row.figures));
             cells.extend(other_cells(&row.others()));
             table.rows.push(cells);
         }
+        HostNames::new(&self.settings.lanes).put(&mut table, found.threads.iter().map(|row| row.0));
         table
     }
 
@@ -184,7 +191,7 @@ impl Syscalls {
         columns.push(Column::of("ret", "Result", RESULT));
         let mut table = Table::new("slowest", "Slowest system calls", columns);
         table.plot = Some(Plot::Bars { value: 1 });
-        for (slow, thread) in &found.slow {
+        for (slow, _, thread) in &found.slow {
             let mut cells = vec![
                 Cell::TimeRange(Some(slow.begin.0.time), Some(slow.end.time)),
                 Cell::Duration(Bounded::exact(slow.ns)),
@@ -193,6 +200,7 @@ impl Syscalls {
             cells.extend([self.syscall(slow.call), slow.ret.map_or(Cell::Empty, Cell::Integer)]);
             table.rows.push(cells);
         }
+        HostNames::new(&self.settings.lanes).put(&mut table, found.slow.iter().map(|row| row.1));
         table
     }
 

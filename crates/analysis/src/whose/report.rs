@@ -122,7 +122,7 @@ impl WhoseAnalysis {
         if unknown > 0 {
             table.rows.push(vec![Cell::Unknown, Cell::Empty, number(unknown)]);
         }
-        HostNames::new(&self.lanes).put(&mut table, &hosts);
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 
@@ -154,7 +154,7 @@ impl WhoseAnalysis {
         if !unknown.is_empty() {
             table.rows.push(vec![Cell::Unknown, number(threads), number(unknown.0)]);
         }
-        HostNames::new(&self.lanes).put(&mut table, &hosts);
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 
@@ -220,7 +220,7 @@ impl WhoseAnalysis {
             let cpu = if number == NO_CPU { Cell::Empty } else { Cell::Cpu(number) };
             table.rows.push(vec![cpu, Cell::Count(at_least(events.0, lost_of(lanes)))]);
         }
-        HostNames::new(&self.lanes).put(&mut table, &hosts);
+        HostNames::new(&self.lanes).put(&mut table, hosts);
         table
     }
 

@@ -5,15 +5,17 @@ use std::collections::HashMap;
 use super::{LongOperation, OperationContext, OperationGroup, OperationStep, Operations, StepSums};
 use crate::answer::{Bounded, Cell, CellClass, Column, Plot, Table};
 use crate::headline::{Headline, HeadlineRow, HeadlineTables};
+use crate::hosts::HostNames;
 use crate::key::Key;
 use crate::statistics::{cells, columns, distribution_of, percentile_cells, percentile_columns, saturated, shorten};
 use crate::{Histogram, Merge};
 
-/// What people call an item, and events by their places.
+/// What people call an item, events by their places, and machines.
 #[derive(Clone, Copy)]
 pub(in super::super) struct OperationNames<'a> {
     pub(in super::super) item: &'a str,
     pub(in super::super) events: &'a [String],
+    pub(in super::super) hosts: &'a HostNames,
 }
 
 /// Operations without a group, of an item without a name.
@@ -203,7 +205,9 @@ impl Operations {
         ];
         let mut table = Table::new("longest-operations", "The longest", columns);
         table.plot = Some(Plot::Bars { value: 0 });
-        for (duration, LongOperation { begin, group, key, steps }) in self.sums.longest.sorted() {
+        let rows = self.sums.longest.sorted();
+        let hosts: Vec<u16> = rows.iter().map(|(_, long)| long.begin.host).collect();
+        for (duration, LongOperation { begin, group, key, steps }) in rows {
             table.rows.push(vec![
                 Cell::Duration(Bounded::exact(duration)),
                 Cell::Timestamp(begin.time),
@@ -213,6 +217,7 @@ impl Operations {
                 exact(steps.len() as u64),
             ]);
         }
+        names.hosts.put(&mut table, hosts);
         table
     }
 
@@ -228,6 +233,7 @@ impl Operations {
             Column::new("latency", "Latency", CellClass::Duration),
         ];
         let mut table = Table::new("breakdown", "Steps of the longest", columns);
+        let mut hosts = Vec::new();
         for (_, LongOperation { begin, group, key, steps }) in self.sums.longest.sorted() {
             let mut before = *begin;
             for step in [begin].into_iter().chain(steps) {
@@ -240,9 +246,11 @@ impl Operations {
                     between(*begin, *step),
                     between(before, *step),
                 ]);
+                hosts.push(step.host);
                 before = *step;
             }
         }
+        names.hosts.put(&mut table, hosts);
         shorten(&mut table, context.wishes.top);
         table
     }

@@ -135,6 +135,36 @@ fn operations_with_one_number_are_told_apart() {
     );
 }
 
+/// An operation that another machine has a step of.
+#[test]
+fn steps_name_their_machine() {
+    check(
+        DELETE,
+        "lane cpu=0 span=0..1000
+         lane cpu=0 host=1 span=0..1000
+         100 0 call seq=7
+         130 1 remote seq=7
+         200 0 resp seq=7",
+        &Wishes::default(),
+        &expect![[r#"
+            operations
+              operation=`delete` count=1 total=100 min=100 avg=100 max=100 p50=100 p90=100 p99=100 p999=100 never_ended=0 lost_inside=0 out_of_order=0
+            steps
+              operation=`delete` step=`remote` count=1 total=30 share=0.300 min=30 avg=30 p50=30 p99=30 max=30 offset_min=30 offset_avg=30 offset_p50=30 offset_p99=30 offset_max=30
+              operation=`delete` step=`resp` count=1 total=70 share=0.700 min=70 avg=70 p50=70 p99=70 max=70 offset_min=100 offset_avg=100 offset_p50=100 offset_p99=100 offset_max=100
+            longest-operations
+              duration=100 begin=100 operation=`delete` key=7 cpu=0 host=`machine 1` steps=2
+            breakdown
+              operation=`delete` key=7 step=`call` cpu=0 host=`machine 1` time=100 offset=0 latency=0
+              operation=`delete` key=7 step=`remote` cpu=0 host=`machine 2` time=130 offset=30 latency=30
+              operation=`delete` key=7 step=`resp` cpu=0 host=`machine 1` time=200 offset=100 latency=70
+            unmatched
+            operation-durations
+              low=100 high=101 count=1
+        "#]],
+    );
+}
+
 /// A step may be missing in a hole, and so may a begin and an end.
 #[test]
 fn holes_cast_doubt() {
