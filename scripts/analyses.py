@@ -3,9 +3,10 @@
 
     analyses.py [KYMO] [--only NAME] [--random N]
 
-Four checks. On traces of the corpus, `kymo` and the oracles (scripts/oracles, over babeltrace2's library) answer the same.
+Five checks. On traces of the corpus, `kymo` and the oracles (scripts/oracles, over babeltrace2's library) answer the same.
 On the traces of tests/analyses/odd-traces.txt both answer what is worked out there by hand. On random schedules of which
-events are then left out, bounds contain what the whole schedule says; and both find the same periods there. Without KYMO only the oracles are checked.
+events are then left out, bounds contain what the whole schedule says; and both find the same periods there. On
+random dumps of Barrelfish both break operations down into the same steps. Without KYMO only the oracles are checked.
 """
 
 import argparse
@@ -26,6 +27,7 @@ CASES = ROOT / "tests" / "analyses" / "odd-traces.txt"
 sys.path.insert(0, str(ORACLES))
 
 import kept  # noqa: E402
+import tiny_dump  # noqa: E402
 import tiny_trace  # noqa: E402
 
 COMMANDS = {"in-periods": ["analyse", "count"]}
@@ -84,7 +86,7 @@ DUMMIES = (
      --period 'odd : dummy_event if dummy_value % 2 == 1 : dummy_event if dummy_value % 3 == 0'""",
 )
 # The same of schedules with losses: calls of each CPU, and the interrupts and pages in them.
-LOSSY = (
+LOSSY_PERIODS = (
     """--period '{"name": "call", "begin": "syscall_entry_read", "end": "syscall_exit_read", "same": ["cpu"],
      "told": {"cpu": "cpu"}, "told_at_end": {"ret": "ret"}}'
      --period '{"name": "served", "within": "call", "begin": "irq_handler_entry", "end": "irq_handler_exit", "same": ["irq", "cpu"]}'
@@ -95,12 +97,15 @@ LOSSY = (
      --period 'page(served) : mm_page_alloc if packet.cpu_id == $parent.packet.cpu_id : mm_page_free'
      --period-captures 'call : cpu=packet.cpu_id : ret=ret' --aggregate-by call --group-by cpu,ret""",
 )
+OPERATIONS = "--begin irq_handler_entry --end irq_handler_exit --key irq", "--start irq_handler_entry --stop irq_handler_exit --key irq"
+LOSSY = {"periods": LOSSY_PERIODS, "breakdown": OPERATIONS}
 # Events of programs, which say who they are by contexts, or do not.
 PROGRAM_TRACES = (
     "ctf/tracecompass/context-switches/context-switches-ust",
     "ctf/tracecompass/cyg-profile/glxgears-cyg-profile-fast",
     "ctf/tracecompass/dpdk_service_cores",
 )
+DEMO = ROOT / "examples" / "traces" / "demo"
 # The analysis, options of the oracle, those of kymo (None: the same), and traces.
 QUESTIONS = (
     *((analysis, "", "", KERNEL) for analysis in ("count", "cpu", "syscalls", "io", "sched", "irq", "block")),
@@ -118,6 +123,11 @@ QUESTIONS = (
     ("pairs", FUNCTIONS.format("lttng_ust_cyg_profile_fast"), None, ("ctf/tracecompass/cyg-profile/glxgears-cyg-profile-fast",)),
     ("pairs", f"--begin {SERVICE}.begin --end {SERVICE}.end --key lcore_id", None, ("ctf/tracecompass/dpdk_service_cores",)),
     ("pairs", "--begin irq_handler_entry --end irq_handler_exit --key cpu --key irq", None, KERNEL[:2]),
+    ("breakdown", "--begin jobs:begin --end jobs:end --key id", None, (DEMO,)),
+    # An interrupt, of the group `irq`, with all that is told of it; a wakeup, and what is told of the thread until it runs.
+    ("breakdown", "--begin *_handler_entry --end *_handler_exit --key irq", None, KERNEL[:2]),
+    ("breakdown", "--begin sched_wakeup --end sched_switch --key tid=next_tid", None, KERNEL[:2]),
+    ("breakdown", f"--begin {SERVICE}.begin --end {SERVICE}.end --key lcore_id", None, ("ctf/tracecompass/dpdk_service_cores",)),
 )
 # Answers of kymo that are known to differ, and how.
 OPEN_ON_TRACES = {}
@@ -125,7 +135,7 @@ OPEN_ON_TRACES = {}
 KEYS = {
     "thread", "incarnation", "process", "cpu", "syscall", "errno", "irq", "device", "interface", "path", "fd", "category",
     "capture_1", "capture_2", "waker", "waker_incarnation", "priority", "application", "name", "stream_class", "stream", "group", "key", "begin_of_pair", "period",
-    "group_1", "group_2", "begin", "part",
+    "group_1", "group_2", "begin", "part", "operation", "step", "time",
 }
 PERCENTILES = {"p50", "p90", "p99", "p999"}
 PERCENTILE_ERROR = 0.001
@@ -349,7 +359,7 @@ def compare_on_corpus(oracle, kymo, corpus, only):
                 for problem in contradictions(analysis, wanted):
                     print(f"{analysis} {trace}: oracle: {problem}")
                     failures += 1
-                line = f"{analysis:<10} {trace.removeprefix('ctf/')[-52:]:<52}"
+                line = f"{analysis:<10} {str(trace).removeprefix('ctf/')[-52:]:<52}"
                 if kymo is None or not kymo.knows(analysis):
                     size = sum(len(table.rows) * len(table.columns) for table in wanted.values())
                     print(f"{line} {size:>8} {slow:>7.2f}s  not asked")
@@ -747,20 +757,36 @@ def check_bounds(answerers, count, only):
     return failures
 
 
-def compare_with_losses(oracle, kymo, count):
-    """Periods of random schedules with losses; returns of how many both answers differ."""
+def compare_with_losses(oracle, kymo, count, analysis):
+    """Periods, or operations, of random schedules with losses; returns of how many both answers differ."""
     failures, cells = 0, 0
     for number in range(count):
         events, end = schedule(random.Random(number), 1 + number % 3, 2000)
         with tempfile.TemporaryDirectory() as folder:
             tiny_trace.write(folder, packets_of(random.Random(number), events, end, True))
-            own, theirs = (shlex.split(options) for options in LOSSY)
-            wanted, found = oracle.answer("periods", own, folder)[0], kymo.answer("periods", theirs, folder)[0]
+            own, theirs = (shlex.split(options) for options in LOSSY[analysis])
+            wanted, found = oracle.answer(analysis, own, folder)[0], kymo.answer(analysis, theirs, folder)[0]
         problems, compared = differences(wanted, found, set())
         failures, cells = failures + bool(problems), cells + compared
         for problem in problems[:3]:
-            print(f"periods of schedule {number}: {problem}")
-    print(f"periods with losses: {count - failures} of {count} random schedules agree, {cells} cells")
+            print(f"{analysis} of schedule {number}: {problem}")
+    print(f"{analysis} with losses: {count - failures} of {count} random schedules agree, {cells} cells")
+    return failures
+
+
+def compare_dumps(oracle, kymo, count):
+    """Operations in random dumps of Barrelfish, which the oracle reads itself; returns of how many both answers differ."""
+    failures, cells, complete = 0, 0, 0
+    for number in range(count):
+        with tempfile.TemporaryDirectory() as folder:
+            dump = pathlib.Path(folder) / "dump.trc"
+            tiny_dump.write(dump, random.Random(number), cores=1 + number % 4, operations=20 + 10 * (number % 7))
+            wanted, found = oracle.answer("breakdown", ["--barrelfish"], dump)[0], kymo.answer("breakdown", [], dump)[0]
+        problems, compared = differences(wanted, found, set())
+        failures, cells, complete = failures + bool(problems), cells + compared, complete + total(wanted.get("operations"), "count")
+        for problem in problems[:3]:
+            print(f"dump {number}: {problem}")
+    print(f"operations: {count - failures} of {count} random dumps agree, {complete} operations, {cells} cells")
     return failures
 
 
@@ -789,8 +815,11 @@ def main():
             failures += compare_states(oracle, kymo, corpus)
     failures += check_cases(answerers, arguments.only)
     failures += check_bounds(answerers, arguments.random, arguments.only)
-    if oracle and kymo and arguments.only in (None, "periods"):
-        failures += compare_with_losses(oracle, kymo, arguments.random)
+    for analysis in LOSSY:
+        if oracle and kymo and arguments.only in (None, analysis):
+            failures += compare_with_losses(oracle, kymo, arguments.random, analysis)
+    if kymo and arguments.only in (None, "breakdown"):
+        failures += compare_dumps(oracle or Oracle(sys.executable), kymo, arguments.random)
     kept.remove_old()
     print(f"analyses: {failures} differ" if failures else "analyses: all agree")
     return 1 if failures else 0
