@@ -307,6 +307,25 @@ withRecorded("analyses of %s", TRACES, (stage, { name, trace, stats, command }) 
     await page.close();
   });
 
+  test.runIf(name === "demo")("break operations down into their steps, once their events and their key are said", async () => {
+    const page = await open("#panels=drawer.latency.480&latency=steps");
+    const csv = async (): Promise<string> => copied(page, "Copy CSV");
+    await page.getByLabel("begin", { exact: true }).fill("jobs:begin");
+    await page.getByLabel("begin", { exact: true }).press("Enter");
+    await expect.poll(() => page.locator(".job").textContent()).toContain("Say which events begin and end operations");
+    await page.getByLabel("end", { exact: true }).fill("jobs:end");
+    await page.getByLabel("key", { exact: true }).fill("id");
+    await page.getByLabel("key", { exact: true }).press("Enter");
+    await expect.poll(() => page.locator(".chart").count()).toBe(2);
+    const jobs = ["--start", "jobs:begin", "--stop", "jobs:end", "--key", "id"];
+    for (const [title, table] of [["The longest", "longest-operations"], ["Steps", "steps"], ["Steps of the longest", "breakdown"]] as const) {
+      await page.getByLabel("Table").selectOption(title);
+      await expect.poll(csv).toBe(printed("breakdown", "--table", table, ...jobs));
+    }
+    await picture(page, "analyses-demo-steps");
+    await page.close();
+  });
+
   test.runIf(name === "kernel")("have groups exactly: those of a thread are asked for, of others it is said how many are there", async () => {
     const page = await open("#panels=drawer.latency.480");
     const csv = async (): Promise<string> => copied(page, "Copy CSV");

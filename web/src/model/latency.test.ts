@@ -37,6 +37,14 @@ test("pairs are those of roles until somebody says otherwise, periods are what s
   expect(latencyOptions(periods, { ...PLAIN_LENS, periods: "p : a : b\n\nq : c" }, 9)).toMatchObject({ periods: ["p : a : b", "q : c"] });
 });
 
+test("operations are those of Barrelfish until both ends and the key are said", () => {
+  const steps = sourceOf("steps", false);
+  const said = (...pairs: readonly string[]): ReturnType<typeof latencyOptions> => latencyOptions(steps, { ...PLAIN_LENS, pairs }, 9);
+  expect([said(), said("a"), said("a", "b"), said("a", "b", " ")]).toEqual([{ top: 9, bins: 160 }, null, null, null]);
+  // What tells pairs apart means nothing to operations.
+  expect(said("a", "b", "id, tid", "group")).toEqual({ top: 9, bins: 160, pairs: { start: ["a"], stop: ["b"], keys: ["id", "tid"] } });
+});
+
 test("what traces have is offered: by their tracks, and by names of events", () => {
   const track = (id: string, kind: Track["kind"]): Track => trackLike(0, { id, kind });
   const catalogue = (tracks: readonly Track[], events: readonly string[]): Catalogue => ({ tracks, values: events.map((label, number) => ({ number: valueNumber(number), label, kind: "event", colour: 0 })) });
@@ -46,6 +54,7 @@ test("what traces have is offered: by their tracks, and by names of events", () 
   expect(titles(kernel)).toEqual(["System calls", "Wake-up", "Wake-up by thread", "Interrupts", "Raise to softirq", "Disks"]);
   expect(titles(catalogue([track("thread/0/7/slices/0", "states")], ["jobs:begin"]))).toEqual(["Pairs"]);
   expect(titles(catalogue([track("thread/0/7/state", "states")], []))).toEqual([]);
+  expect(titles(catalogue([], ["capops:USER_DELETE_CALL"]))).toEqual(["Steps"]);
 });
 
 test("a group is asked for alone where the server can tell it apart", () => {

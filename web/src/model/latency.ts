@@ -32,6 +32,7 @@ export const SOURCES: readonly Source[] = [
   { id: "operations", title: "Input and output", kind: "io", longest: "slowest", value: "duration", distributions: ["distribution"], groups: ["per-category"], total: null },
   { id: "block", title: "Requests to disks", kind: "block", longest: "longest", value: "latency", distributions: ["distribution"], groups: ["per-device"], total: null },
   { id: "pairs", title: "Pairs of events", kind: "pairs", longest: "longest", value: "duration", distributions: ["distribution"], groups: ["per-group", "open"], total: "total" },
+  { id: "steps", title: "Steps of operations", kind: "breakdown", longest: "longest-operations", value: "duration", distributions: ["operation-durations"], groups: ["operations", "steps", "breakdown", "unmatched"], total: null },
   { id: "messages", title: "Messages", kind: "flows", longest: "longest", value: "latency", distributions: ["distribution"], groups: ["per-route", "early", "open"], total: "total" },
   { id: "periods", title: "Periods", kind: "periods", longest: "periods", value: "duration", distributions: ["distribution"], groups: ["statistics", "open"], total: null },
 ];
@@ -88,6 +89,7 @@ const PRESETS: readonly KnownPreset[] = [
   { title: "Raise to softirq", hint: "From when work is put off to when it begins", latency: "raised", table: null, isIn: hasEvents(/softirq_raise$/) },
   { title: "Disks", hint: "From when a request goes to its device to when that is done", latency: "block", table: null, isIn: hasEvents(/block_rq_(issue|complete)$/) },
   { title: "Messages", hint: "From when something is sent to when it is received, as roles say", latency: "messages", table: null, isIn: ({ tracks }) => tracks.some((track) => track.id.startsWith("messages/")) },
+  { title: "Steps", hint: "How long operations on capabilities take, and each of their steps", latency: "steps", table: null, isIn: hasEvents(/^capops:/) },
   { title: "Pairs", hint: "What begins with one event and ends with another, as roles say", latency: "pairs", table: null, isIn: ({ tracks }) => tracks.some((track) => track.id.includes("/slices/")) },
 ];
 
@@ -111,8 +113,11 @@ export function latencyOptions(source: Source, lens: Lens, top: number): Options
     return periods.length === 0 ? null : { ...plain, periods };
   }
   const [start = "", stop = "", keys = "", group = ""] = lens.pairs.map((part) => part.trim());
+  const names = keys.split(/[\s,]+/).filter((key) => key !== "");
+  if (source.kind === "breakdown" && (start !== "" || stop !== "")) {
+    return start === "" || stop === "" || names.length === 0 ? null : { ...plain, pairs: { start: [start], stop: [stop], keys: names } };
+  }
   if (source.kind === "pairs" && (start !== "" || stop !== "")) {
-    const names = keys.split(/[\s,]+/).filter((key) => key !== "");
     return { ...plain, pairs: { start: start === "" ? [] : [start], stop: stop === "" ? [] : [stop], keys: names, ...(group === "" ? {} : { group }) } };
   }
   return plain;

@@ -12,15 +12,23 @@ const FIELDS: ReadonlyArray<readonly [string, string]> = [
   ["group", "a field to tell apart by"],
 ];
 
-/** Without any of these, roles name the events that begin and end, or names are guessed. */
-export function PairsForm({ page }: { readonly page: Page }): JSX.Element {
+interface PairsOptions {
+  readonly page: Page;
+  /** The events that are looked for where none are named. */
+  readonly unsaid: string;
+  /** How many of the fields mean something. */
+  readonly parts: number;
+}
+
+/** Without any of these, roles name the events that begin and end, or names are guessed; operations are those of Barrelfish. */
+export function PairsForm({ page, unsaid, parts }: PairsOptions): JSX.Element {
   const [lens] = usePick(page.store, (state) => [state.lens] as const);
   const set = (place: number, text: string): void => page.store.update((state) => withLens(state, { pairs: FIELDS.map((_, index) => (index === place ? text : (state.lens.pairs[index] ?? ""))) }));
   return (
     <>
-      {FIELDS.map(([name, hint], place) => (
+      {FIELDS.slice(0, parts).map(([name, hint], place) => (
         <label key={name}>
-          {name} <input type="text" title={hint} placeholder={place < 2 ? "as roles say" : ""} value={lens.pairs[place] ?? ""} onChange={(event) => set(place, event.currentTarget.value)} />
+          {name} <input type="text" title={hint} placeholder={place < 2 ? unsaid : ""} value={lens.pairs[place] ?? ""} onChange={(event) => set(place, event.currentTarget.value)} />
         </label>
       ))}
     </>

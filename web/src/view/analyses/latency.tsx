@@ -34,7 +34,7 @@ export function Latency({ page }: { readonly page: Page }): JSX.Element {
   const options = latencyOptions(source, lens, lens.longest);
   const question = times === null || options === null ? null : questionFor(page, source.kind, { ...options, ...times });
   const answered = useAnswer(page, question);
-  const idle = options === null ? "Say which events begin and end periods." : lens.scope === "selection" ? "Nothing is selected: drag on the timeline." : "The traces are being opened.";
+  const idle = options === null ? (source.kind === "breakdown" ? "Say which events begin and end operations, and which fields their key has." : "Say which events begin and end periods.") : lens.scope === "selection" ? "Nothing is selected: drag on the timeline." : "The traces are being opened.";
   return (
     <div class="analysis">
       <div class="tools">
@@ -49,7 +49,8 @@ export function Latency({ page }: { readonly page: Page }): JSX.Element {
           ))}
         </select>
         <ShowSelection page={page} />
-        {source.kind === "pairs" ? <PairsForm page={page} /> : null}
+        {source.kind === "pairs" ? <PairsForm page={page} unsaid="as roles say" parts={4} /> : null}
+        {source.kind === "breakdown" ? <PairsForm page={page} unsaid="of capabilities" parts={3} /> : null}
         {source.kind === "periods" ? <PeriodsForm page={page} /> : null}
       </div>
       <Waiting page={page} answered={answered} idle={idle} />
