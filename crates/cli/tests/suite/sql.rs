@@ -131,6 +131,17 @@ fn analyses_are_tables() {
     assert_eq!(counts, "name,count\njobs:chunk,1200\n");
     let pairs = answered(&["select count(*) as n from pairs('start=jobs:begin', 'stop=jobs:end', 'key=id')", "--csv"]);
     assert!(pairs.starts_with("n\n") && pairs.trim_end() != "n\n0", "{pairs}");
+    let jobs = "'start=jobs:begin', 'stop=jobs:end', 'key=id'";
+    let steps = answered(&[&format!("select step, count, offset_max from breakdown('steps', {jobs})"), "--csv"]);
+    assert_eq!(steps, "step,count,offset_max\njobs:chunk,1200,103324\njobs:end,400,3186790\n");
+    let longest = format!(
+        "select key, count(*) as events, sum(latency) as took from breakdown('breakdown', {jobs}) group by key order by took desc limit 1"
+    );
+    assert_eq!(answered(&[&longest, "--csv"]), "key,events,took\n44,5,3186790\n");
+    let done = sql(&["select * from breakdown('start=jobs:begin')"]);
+    assert!(text(&done.stderr).contains("breakdown() needs all: "), "{}", text(&done.stderr));
+    let done = sql(&["select * from breakdown()"]);
+    assert!(text(&done.stderr).contains("capops"), "{}", text(&done.stderr));
     let done = sql(&["select * from cpu()"]);
     assert!(text(&done.stderr).contains("kymo roles"), "{}", text(&done.stderr));
     let done = sql(&["select * from counts('nonsense')"]);

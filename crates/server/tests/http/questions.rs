@@ -6,7 +6,10 @@ use kymo_session::arrow::array::Array;
 use kymo_session::arrow::datatypes::Schema;
 use kymo_session::arrow::ipc::reader::StreamReader;
 use kymo_session::arrow::record_batch::RecordBatch;
-use kymo_session::{AnalysisOptions, EventsQuestion, Progress, Table, find_analysis, json as as_json};
+use kymo_session::{
+    AnalysisDeclaration, AnalysisKind, AnalysisOptions, EventsQuestion, Progress, Table, Wishes, find_analysis,
+    json as as_json,
+};
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Running, serve, session};
@@ -141,6 +144,32 @@ fn answers_of_jobs_are_those_of_the_command() {
         );
     }
     assert_eq!(server.get("/api/v1/jobs").json()["jobs"].as_array().unwrap().len(), 3);
+}
+
+/// The same where the body names events: to the byte the output of `kymo breakdown --start ... --json`.
+#[test]
+fn operations_of_jobs_are_those_of_the_command() {
+    let server = serve();
+    let named = json!({"start": ["jobs:begin"], "stop": ["jobs:end"], "keys": ["id"]});
+    let job = ended(&server, &json!({"kind": "breakdown", "options": {"pairs": named, "top": 3}}));
+    let result = server.get(&format!("/api/v1/jobs/{}/result", job["id"].as_str().unwrap()));
+    let told = result.text();
+    let texts = |text: &str| vec![text.to_owned()];
+    let operations =
+        AnalysisDeclaration::of_operations(&texts("jobs:begin"), &[], &texts("jobs:end"), &texts("id")).unwrap();
+    let wishes = Wishes { top: Some(3), ..Wishes::default() };
+    let options = AnalysisOptions { wishes, ..AnalysisOptions::default() };
+    let (session, kind) = (session(), AnalysisKind::Own(operations));
+    let found = session.ask(&kind, &options, &Progress::default()).unwrap();
+    let tables: Vec<&Table> = found.answer.tables.iter().collect();
+    let mut expected = Vec::new();
+    as_json::write_answer(&tables, &found.report, &mut expected).unwrap();
+    assert_eq!(told, String::from_utf8(expected).unwrap());
+    assert!(told.contains("jobs:chunk") && told.contains("3186790"), "{told}");
+    let lacking = json!({"start": ["jobs:begin"], "stop": ["jobs:end"]});
+    let refused = server.post("/api/v1/jobs", &json!({"kind": "breakdown", "options": {"pairs": lacking}}));
+    assert_eq!(refused.status, 400);
+    assert!(refused.text().contains("`breakdown` needs `start`, `stop` and `keys`"), "{}", refused.text());
 }
 
 #[test]
