@@ -225,7 +225,7 @@ TRIGGERS = {
     "elsewhere": "stop on kymo_record:three when a == 1000000",
     "exact": "stop on kymo_record:one when value == 1000000",
     "predicate": "stop on kymo_record:one when value > 1000000 && value < 2000000",
-    "count": "stop on kymo_record:one after 4000000000",
+    "count": "stop on kymo_record:one after 4000000000 repeat",
     "off": "stop on kymo_record:three when a == 1000000",
 }
 AT_ITS_EVENT = ("exact", "predicate", "count")

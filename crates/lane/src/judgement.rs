@@ -14,7 +14,7 @@ use crate::slots::{FilterCode, FilterCodeKind};
 /// of a program has it.
 pub const VERDICT_ID: u16 = u16::MAX;
 /// Bytes of a verdict behind its head and contexts: ID of the event, groups that keep it, triggers that it
-/// has fired.
+/// has fired, and the first and last number of their changes.
 pub const VERDICT_BYTES: u64 = 16;
 
 /// Flag of a verdict: the program has not judged the event.

@@ -257,8 +257,8 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     }
 
     /// A trigger is [reached](Self::reached): fires it, unless it is not armed or has no effect now. Returns
-    /// the groups that it has changed. The caller blocks signals. `clock` tells the ticks.
-    pub fn fire(&self, number: u8, event: u16, tid: u32, clock: impl Fn() -> u64) -> Option<u8> {
+    /// the groups that it has changed, and the number of that change. The caller blocks signals. `clock` tells the ticks.
+    pub fn fire(&self, number: u8, event: u16, tid: u32, clock: impl Fn() -> u64) -> Option<(u8, u32)> {
         if u32::from(number) >= TRIGGERS_MAX {
             return None;
         }
@@ -294,7 +294,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         }
         self.memory.fence(SeqCst);
         self.memory.add(region + triggers::DONE, 1);
-        fired.map(|(changed, _)| changed)
+        fired
     }
 
     fn state(&self, number: u8) -> u64 {

@@ -504,6 +504,8 @@ impl RecordingSession {
         let is_since = run.begin >= earliest && is_wanted;
         let run = &if is_since { *run } else { EventRun { discarded: 0, missing: 0, ..*run } };
         self.choosing.run.groups = self.triggers.group(program.identity.key).map_or(0, |group| 1 << group);
+        self.choosing.run.changes.clear();
+        self.choosing.run.changes.extend(self.triggers.changes(program.identity.key));
         self.choosing.run.contexts = run.contexts;
         self.choosing.run.thread = run.thread;
         self.choosing.run.own.clone_from(&program.contexts);

@@ -136,6 +136,13 @@ impl TriggerOptions {
         Ok(trigger)
     }
 
+    /// It takes several matches, and the recorder counts them, in the order of their times. Programs count those of
+    /// triggers that repeat: others of the session have to see each firing at once.
+    #[must_use]
+    pub fn is_counted_later(&self) -> bool {
+        !self.repeats && self.after.is_some_and(|count| count > 1)
+    }
+
     /// Why it cannot be; `None`: it can.
     #[must_use]
     pub fn fault(&self) -> Option<&'static str> {

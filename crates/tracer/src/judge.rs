@@ -17,7 +17,7 @@
 //! be told: a *verdict* stands before the event in its lane.
 //!
 //! ```text
-//! verdict   id 0xffff │ ticks │ contexts │ id of the event u16 │ groups u8 │ flags u8 │ trigger's bits u32 │ 0 u64
+//! verdict   id 0xffff │ ticks │ contexts │ id of the event u16 │ groups u8 │ flags u8 │ trigger's bits u32 │ changes 2 u32
 //! ```
 
 #![allow(unsafe_code, reason = "machine code is called, and arguments lie in memory")]
@@ -131,6 +131,7 @@ fn fire(process: &ProcessState, judgement: &Judgement, mut reached: u32, mut idl
     let _errno = Errno::keep();
     let program = process.program();
     let (mut groups, mut fired) = (0, 0_u32);
+    let mut changes: Option<[u32; 2]> = None;
     {
         // A handler that jumped out of a firing would leave it begun for ever.
         let _quiet = Quiet::new();
@@ -140,18 +141,17 @@ fn fire(process: &ProcessState, judgement: &Judgement, mut reached: u32, mut idl
         while reached != 0 {
             let number = reached.trailing_zeros() as u8;
             reached &= reached - 1;
-            if let Some(changed) = program.fire(number, judgement.event, thread::tid(), clock::ticks) {
+            if let Some((changed, change)) = program.fire(number, judgement.event, thread::tid(), clock::ticks) {
                 (groups, fired) = (groups | changed, fired | 1 << number);
+                changes = Some([changes.map_or(change, |[first, _]| first), change]);
                 // A stop that counts may have an effect now that this start has fired: it counts this event.
                 let (more, still_idle) = program.reached(idle, program.groups());
                 (reached, idle) = (reached | more, still_idle);
             }
         }
     }
-    if fired == 0 {
-        return false;
-    }
-    tell(judgement.event, groups, 0, fired);
+    let Some(changes) = changes else { return false };
+    tell(judgement.event, groups, 0, fired, changes);
     true
 }
 
@@ -165,18 +165,18 @@ fn is_left(process: &ProcessState, event: u16) -> bool {
     };
     if is_there {
         process.program().note_unjudged();
-        tell(event, 0, VERDICT_UNJUDGED, 0);
+        tell(event, 0, VERDICT_UNJUDGED, 0, [0; 2]);
     }
     is_there
 }
 
 /// Writes a verdict, before its event.
-fn tell(event: u16, groups: u8, flags: u8, fired: u32) {
+fn tell(event: u16, groups: u8, flags: u8, fired: u32, changes: [u32; 2]) {
     if let Some(mut write) = VERDICT.enter(VERDICT_BYTES) {
         write.put(&event.to_le_bytes());
         write.put(&[groups, flags]);
         write.put(&fired.to_le_bytes());
-        write.put(&[0; 8]);
+        changes.iter().for_each(|change| write.put(&change.to_le_bytes()));
         write.leave();
     }
 }

@@ -61,6 +61,22 @@ fn a_trigger_counts_its_matches() {
     assert_eq!(values(&place, "often"), range(&[(10, 48), (110, 148), (210, 248), (310, 348)]));
 }
 
+/// The program may fire a trigger once more, before it hears that the recorder has found the firing in its first events: that
+/// counts for nothing.
+#[test]
+fn a_stop_of_the_first_instant_is_the_last_event() {
+    for round in 0..5 {
+        let place = Place::new();
+        let words = words();
+        let mut command = place.kymo(&["record", "--output", "trace", "--trigger", "stop on test:count", "--"]);
+        let mut program = Program::of(command.args(&words).stderr(Stdio::piped()));
+        (0..300).for_each(|_| program.tell("offer 3"));
+        program.say("exit 0");
+        assert_eq!(program.end().status.code(), Some(0));
+        assert_eq!(values(&place, "trace"), [0], "round {round}");
+    }
+}
+
 /// Matches count that the program has recorded before it could judge them.
 #[test]
 fn the_recorder_counts_the_first_matches() {

@@ -481,7 +481,9 @@ fn with_triggers() -> (Arc<Cells>, MemoryLayout, RecorderSide<Eyes>) {
 
 fn fires(cells: &Arc<Cells>, layout: MemoryLayout, trigger: u8, ticks: u64) -> loom::thread::JoinHandle<Option<u8>> {
     let cells = Arc::clone(cells);
-    loom::thread::spawn(move || ProgramSide::of(&*cells, layout).fire(trigger, 0, 7, || ticks))
+    loom::thread::spawn(move || {
+        ProgramSide::of(&*cells, layout).fire(trigger, 0, 7, || ticks).map(|(groups, _)| groups)
+    })
 }
 
 fn firings(recorder: &RecorderSide<Eyes>) -> Vec<Firing> {
@@ -535,7 +537,9 @@ fn of_many_matches_one_fires() {
                 let cells = Arc::clone(&cells);
                 loom::thread::spawn(move || {
                     let program = ProgramSide::of(&*cells, layout);
-                    (program.reached(2, program.groups()) == (2, 0)).then(|| program.fire(1, 0, 7, || ticks)).flatten()
+                    let fired =
+                        (program.reached(2, program.groups()) == (2, 0)).then(|| program.fire(1, 0, 7, || ticks));
+                    fired.flatten().map(|(groups, _)| groups)
                 })
             });
             let fired = threads.map(|thread| thread.join().expect("it does not panic"));

@@ -107,15 +107,19 @@ pub struct EventVerdict {
     pub groups: u8,
     /// Triggers that it has fired, one bit each.
     pub triggers: u32,
+    /// First and last number of the changes of these.
+    pub changes: [u32; 2],
     /// The program has not judged it.
     pub is_unjudged: bool,
 }
 
 impl EventVerdict {
     fn of(bytes: &[u8]) -> Option<Self> {
-        let [e0, e1, groups, flags, t0, t1, t2, t3, ..] = *bytes else { return None };
+        let [e0, e1, groups, flags, t0, t1, t2, t3, ref changes @ ..] = *bytes else { return None };
+        let change = |at: usize| Some(u32::from_le_bytes(changes.get(at..at + 4)?.try_into().ok()?));
+        let changes = [change(0)?, change(4)?];
         let (event, triggers) = (u16::from_le_bytes([e0, e1]), u32::from_le_bytes([t0, t1, t2, t3]));
-        Some(Self { event, groups, triggers, is_unjudged: flags & VERDICT_UNJUDGED != 0 })
+        Some(Self { event, groups, triggers, changes, is_unjudged: flags & VERDICT_UNJUDGED != 0 })
     }
 }
 
@@ -540,7 +544,7 @@ mod tests {
             verdict(76, 1, 1),
         ];
         let none = TickRange { begin: 0, first: 1, last: 0, ..ALL };
-        let open = EventVerdict { event: 1, groups: 1, triggers: 9, is_unjudged: false };
+        let open = EventVerdict { event: 1, groups: 1, triggers: 9, changes: [0; 2], is_unjudged: false };
         assert_eq!(kept(&told.concat(), &none), (vec![2], 3, Some(open), WalkStop::End));
         // A verdict at the end of a run is about an event of the next one.
         let mut walk = EventWalk::begin();

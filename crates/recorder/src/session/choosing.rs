@@ -40,6 +40,8 @@ pub(crate) struct RunFacts {
     pub(crate) thread: WriterThread,
     /// The session's group in the program, as a bit; 0: none.
     pub(crate) groups: u8,
+    /// Changes of the program's groups that are the session's: those of firings that count.
+    pub(crate) changes: Vec<u32>,
     /// Classes of the program's own contexts.
     pub(crate) own: Vec<Option<Arc<ContextClass>>>,
 }
@@ -100,6 +102,9 @@ impl Choose for Choosing {
     }
 
     fn forces(&mut self, _: &ProgramIdentity, verdict: &EventVerdict) -> bool {
-        verdict.groups & self.run.groups != 0
+        // A trigger of the program may have fired that the session has disarmed meanwhile.
+        let [first, last] = verdict.changes;
+        let is_its = |change: &u32| change.wrapping_sub(first) <= last.wrapping_sub(first);
+        verdict.groups & self.run.groups != 0 && self.run.changes.iter().any(is_its)
     }
 }

@@ -8,7 +8,7 @@
 //! Programs act at their events, and the recorder cuts by time: an event belongs to the session if it lies
 //! in a window of its program.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use kymo_lane::{ClockSource, Firing};
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,8 @@ use crate::trigger::{TriggerEffect, TriggerFiring, TriggerOptions, TriggerScope,
 
 /// Windows of a program that are kept: those before them are over for long.
 const WINDOWS_MAX: usize = 4096;
+/// Changes of a program that are kept: events that made them are taken in the next round.
+const CHANGES_MAX: usize = 1024;
 
 /// Ticks at which a session records: first and last ones, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +65,9 @@ pub(crate) struct TriggerPlaces {
     pub(crate) triggers: BTreeMap<String, u8>,
     /// Firings of the program that the session knows.
     pub(crate) firings: u64,
+    /// Changes of the last ones that counted.
+    #[serde(default)]
+    pub(crate) changes: VecDeque<u32>,
 }
 
 /// A trigger, and whether it is armed.
@@ -270,6 +275,11 @@ impl SessionTriggers {
         self.all.iter().map(|trigger| trigger.options.rule.clone()).collect()
     }
 
+    /// Changes of a program's groups that firings have made which counted: the last ones.
+    pub(crate) fn changes(&self, program: u64) -> impl Iterator<Item = u32> {
+        self.places.get(&program).into_iter().flat_map(|places| places.changes.iter().copied())
+    }
+
     /// Windows of a program; `None`: the session records all the time.
     pub(crate) fn windows(&self, program: u64, clock: ClockSource) -> Option<&[(u64, u64)]> {
         let its = self.own.get(&program).map_or(&self.shared[clock as usize], |(_, windows)| windows);
@@ -311,6 +321,14 @@ impl SessionTriggers {
         }
         self.has_changed |= !trigger.options.repeats;
         trigger.counted.remove(&at.program);
+        if !at.told.is_late
+            && let Some(places) = self.places.get_mut(&at.program)
+        {
+            places.changes.push_back(at.firing.number as u32);
+            if places.changes.len() > CHANGES_MAX {
+                places.changes.pop_front();
+            }
+        }
         trigger.is_armed = trigger.options.repeats;
         trigger.firings += 1;
         (trigger.last, trigger.last_program) = (Some(at.told.clone()), at.program);

@@ -19,7 +19,7 @@ use crate::program::walk::{
 use crate::program::{Program, ProgramFacts};
 
 /// Most firings that are found in one look: those behind them are not known.
-const FIRINGS_MAX: usize = 1 << 16;
+const FIRINGS_MAX: usize = 1 << 18;
 
 /// A session, and a trigger of it.
 pub(crate) type TriggerName = (String, String);
@@ -114,8 +114,7 @@ impl TriggerWatch {
         let mut walk = EventWalk::begin();
         walk.verdict = self.verdicts.remove(&run.lane);
         loop {
-            let is_unjudged = false;
-            let mut judge = WatchJudge { triggers: &self.triggers, table, run, is_unjudged, fired };
+            let mut judge = WatchJudge { triggers: &self.triggers, table, run, verdict: None, fired };
             let WalkStop::Unknown(id) = table.walk(&mut bytes, &times, &mut walk, &mut judge) else {
                 self.verdicts.extend(walk.verdict.map(|verdict| (run.lane, verdict)));
                 return;
@@ -136,8 +135,8 @@ struct WatchJudge<'a, 'f> {
     triggers: &'a HashMap<u16, Vec<WatchedTrigger>>,
     table: &'a TreatmentTable,
     run: &'a EventRun<'a>,
-    /// The program has not judged the next event.
-    is_unjudged: bool,
+    /// About the next event.
+    verdict: Option<EventVerdict>,
     fired: &'f mut WatchedFirings,
 }
 
@@ -146,11 +145,14 @@ impl JudgeEvents for WatchJudge<'_, '_> {
         let ticks = self.run.begin + u64::from(offset);
         let (carried, fields) = event.split_at(self.table.context_bytes(event));
         let (thread, contexts) = (&self.run.thread, self.run.contexts);
-        let is_unjudged = std::mem::take(&mut self.is_unjudged);
+        let verdict = self.verdict.take();
+        let is_unjudged = verdict.is_some_and(|verdict| verdict.is_unjudged);
         for trigger in self.triggers.get(&id).into_iter().flatten() {
             let event = RecordedEvent { thread, contexts, carried, fields };
             let (first, last) = (*trigger.range.start(), *trigger.range.end());
-            if ticks < first || !is_unjudged && ticks > last || !trigger.filter.keeps(&event) {
+            // The program has judged it.
+            let is_told = verdict.is_some() && !is_unjudged && last < u64::MAX;
+            if ticks < first || is_told || !is_unjudged && ticks > last || !trigger.filter.keeps(&event) {
                 continue;
             }
             if self.fired.firings.len() == FIRINGS_MAX {
@@ -166,8 +168,7 @@ impl JudgeEvents for WatchJudge<'_, '_> {
     }
 
     fn forces(&mut self, verdict: &EventVerdict) -> bool {
-        self.is_unjudged = verdict.is_unjudged;
-        // The program has judged all others itself.
-        !verdict.is_unjudged
+        self.verdict = Some(*verdict);
+        false
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct TriggerFilter {
     pub(super) name: TriggerName,
     pub(super) number: Option<u8>,
     pub(super) filter: ClassFilter,
+    /// It takes several matches.
+    counts: bool,
     /// Of the trigger; see there.
     epoch: u64,
     /// Ticks since which it is armed.
@@ -119,7 +121,8 @@ impl Served {
         let contexts = self.program.known().contexts.clone();
         let facts = ProgramConstants { pid: Some(self.who.identity.pid), contexts: &contexts };
         // Threads that had read the control byte before may still record.
-        let settled = ticks(self.who.identity.clock).saturating_add(self.ticks_of(SETTLES_NS));
+        let now = ticks(self.who.identity.clock);
+        let settled = now.saturating_add(self.ticks_of(SETTLES_NS));
         let before = std::mem::take(&mut self.judged);
         for (id, all) in triggers {
             let Some(class) = self.program.known().events.get(usize::from(*id)).and_then(Option::as_ref) else {
@@ -129,7 +132,9 @@ impl Served {
                 let mut until = u64::MAX;
                 if trigger.number.is_some() && is_judged(*id) {
                     let key = (*id, trigger.name.clone(), trigger.epoch);
-                    until = before.get(&key).copied().unwrap_or(settled);
+                    // Matches that the program counts must not count twice.
+                    let first = if trigger.counts { now } else { settled };
+                    until = before.get(&key).copied().unwrap_or(first);
                     self.judged.insert(key, until);
                 }
                 let name = (trigger.name.clone(), &trigger.filter);
@@ -171,6 +176,7 @@ impl Served {
                 // Without a group, the program could not tell whether the trigger has an effect.
                 let group = session.triggers.group(self.key());
                 let number = group.and_then(|_| session.triggers.number(self.key(), &options.name));
+                let number = number.filter(|_| !options.is_counted_later());
                 for id in &self.unsettled {
                     let class = self.program.known().events.get(usize::from(*id)).and_then(Option::as_ref);
                     let Some(class) =
@@ -189,6 +195,7 @@ impl Served {
                         name,
                         number,
                         filter,
+                        counts: options.after.is_some_and(|count| count > 1),
                         epoch,
                         since,
                     }));
@@ -325,6 +332,10 @@ impl Served {
         let why: Vec<String> = match (triggers.group(self.key()), triggers.number(self.key(), name)) {
             _ if !self.program.has_triggers() => {
                 vec!["a program is built with a tracer that is older than triggers".to_owned()]
+            }
+            _ if status.options.is_counted_later() => {
+                status.counted = status.counted.max(triggers.counted(self.key(), name));
+                vec!["it counts events".to_owned()]
             }
             (Some(_), Some(number)) => {
                 status.suppressed += self.program.lane().suppressed(number).unwrap_or(0);
