@@ -310,6 +310,8 @@ withRecorded("analyses of %s", TRACES, (stage, { name, trace, stats, command }) 
   test.runIf(name === "demo")("break operations down into their steps, once their events and their key are said", async () => {
     const page = await open("#panels=drawer.latency.480&latency=steps");
     const csv = async (): Promise<string> => copied(page, "Copy CSV");
+    // Without a word it asks for Barrelfish's operations.
+    await expect.poll(() => page.locator(".job").textContent()).toContain("capops");
     await page.getByLabel("begin", { exact: true }).fill("jobs:begin");
     await page.getByLabel("begin", { exact: true }).press("Enter");
     await expect.poll(() => page.locator(".job").textContent()).toContain("Say which events begin and end operations");

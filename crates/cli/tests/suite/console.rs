@@ -233,12 +233,16 @@ fn snapshots_have_events_and_a_size() {
         names.sort_unstable();
         names
     };
-    for number in 1..5 {
+    // Events may come while one is written: they are two snapshots then.
+    let last = || names().iter().filter_map(|name| name.strip_prefix("snapshot-")?.parse::<u32>().ok()).max();
+    let mut before = None;
+    for _ in 0..4 {
         program.tell("count 1000");
-        until(|| names().iter().any(|name| *name == format!("snapshot-{number}")));
+        until(|| last() > before);
+        before = last();
     }
     place.says(&["stop", "s"], 0);
-    assert_eq!(names(), ["snapshot-4"]);
+    assert!(names().len() == 1 && last() >= Some(4), "{:?}", names());
 }
 
 /// The recorder is late: the program has overwritten events that no snapshot has.
