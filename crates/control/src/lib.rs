@@ -30,6 +30,7 @@
 #[cfg(test)]
 extern crate std;
 
+#[cfg_attr(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))), path = "elsewhere.rs")]
 mod socket;
 
 use core::fmt;
@@ -134,7 +135,7 @@ impl<'n> ControlledSession<'n> {
     ///
     /// It had no effect: see [`ControlErrorKind`]. So it is of all functions here.
     pub fn start(&self) -> Result<(), ControlError> {
-        self.ask("start", "", PATIENCE).map(drop)
+        self.ask("start", "").map(drop)
     }
 
     /// The session records no more, in all of its programs: no event behind this call is in its trace.
@@ -143,7 +144,7 @@ impl<'n> ControlledSession<'n> {
     ///
     /// See [`start`](Self::start).
     pub fn stop(&self) -> Result<(), ControlError> {
-        self.ask("stop", "", PATIENCE).map(drop)
+        self.ask("stop", "").map(drop)
     }
 
     /// A session with `--mode overwrite` writes the events that it holds, and goes on.
@@ -152,7 +153,7 @@ impl<'n> ControlledSession<'n> {
     ///
     /// See [`start`](Self::start).
     pub fn snapshot(&self) -> Result<(), ControlError> {
-        self.ask("snapshot", "", PATIENCE).map(drop)
+        self.ask("snapshot", "").map(drop)
     }
 
     /// Events before this call are in the files of the trace when it returns.
@@ -161,7 +162,7 @@ impl<'n> ControlledSession<'n> {
     ///
     /// See [`start`](Self::start).
     pub fn flush(&self) -> Result<(), ControlError> {
-        self.ask("flush", "", PATIENCE).map(drop)
+        self.ask("flush", "").map(drop)
     }
 
     /// Adds a trigger, in the words of `kymo record --trigger`, or replaces that of its name, and arms it.
@@ -170,7 +171,7 @@ impl<'n> ControlledSession<'n> {
     ///
     /// See [`start`](Self::start).
     pub fn trigger(&self, words: &str) -> Result<(), ControlError> {
-        self.ask("trigger", words, PATIENCE).map(drop)
+        self.ask("trigger", words).map(drop)
     }
 
     /// Arms a trigger anew; `None`: all.
@@ -179,7 +180,7 @@ impl<'n> ControlledSession<'n> {
     ///
     /// See [`start`](Self::start).
     pub fn arm(&self, trigger: Option<&str>) -> Result<(), ControlError> {
-        self.ask("arm", trigger.unwrap_or(""), PATIENCE).map(drop)
+        self.ask("arm", trigger.unwrap_or("")).map(drop)
     }
 
     /// Disarms a trigger; `None`: all.
@@ -188,7 +189,7 @@ impl<'n> ControlledSession<'n> {
     ///
     /// See [`start`](Self::start).
     pub fn disarm(&self, trigger: Option<&str>) -> Result<(), ControlError> {
-        self.ask("disarm", trigger.unwrap_or(""), PATIENCE).map(drop)
+        self.ask("disarm", trigger.unwrap_or("")).map(drop)
     }
 
     /// The session records events of this program that match a pattern of `provider:name`, such as `net:*`.
@@ -197,7 +198,7 @@ impl<'n> ControlledSession<'n> {
     ///
     /// See [`start`](Self::start).
     pub fn enable(&self, events: &str) -> Result<(), ControlError> {
-        self.ask("enable", events, PATIENCE).map(drop)
+        self.ask("enable", events).map(drop)
     }
 
     /// The session records no such events of this program any more; `*`: none at all.
@@ -206,7 +207,7 @@ impl<'n> ControlledSession<'n> {
     ///
     /// See [`start`](Self::start).
     pub fn disable(&self, events: &str) -> Result<(), ControlError> {
-        self.ask("disable", events, PATIENCE).map(drop)
+        self.ask("disable", events).map(drop)
     }
 
     /// Whether the session records this program now.
@@ -215,7 +216,7 @@ impl<'n> ControlledSession<'n> {
     ///
     /// See [`start`](Self::start).
     pub fn is_recording(&self) -> Result<bool, ControlError> {
-        self.ask("state", "", PATIENCE).map(|said| said.as_str() == "recording")
+        self.ask("state", "").map(|said| said.as_str() == "recording")
     }
 
     /// Waits until the session records this program no more; `None`: without an end.
@@ -243,10 +244,10 @@ impl<'n> ControlledSession<'n> {
     ///
     /// See [`start`](Self::start).
     pub fn request(&self, verb: &str, argument: &str) -> Result<(), ControlError> {
-        self.ask(verb, argument, PATIENCE).map(drop)
+        self.ask(verb, argument).map(drop)
     }
 
-    fn ask(&self, verb: &str, argument: &str, patience: Duration) -> Result<MessageText, ControlError> {
+    fn ask(&self, verb: &str, argument: &str) -> Result<MessageText, ControlError> {
         let mut line = Line::default();
         let name = self.name.unwrap_or("");
         let is_plain = |text: &str| !text.bytes().any(|byte| byte < b' ');
@@ -256,7 +257,7 @@ impl<'n> ControlledSession<'n> {
             return Err(ControlError::new(ControlErrorKind::Refused, "a request is one line of at most 4096 bytes"));
         }
         let mut reply = [0; MESSAGE_BYTES_MAX];
-        let said = socket::exchange(line.as_bytes(), &mut reply, patience)?;
+        let said = socket::exchange(line.as_bytes(), &mut reply, PATIENCE)?;
         understood(said)
     }
 }
@@ -270,7 +271,7 @@ fn understood(said: &[u8]) -> Result<MessageText, ControlError> {
         "refused" => Err(ControlError::new(ControlErrorKind::Refused, text)),
         _ => Err(ControlError::new(
             ControlErrorKind::Failed,
-            "the recorder does not understand requests of programs: it is older than they are",
+            "the recorder has another reply than those to requests of programs",
         )),
     }
 }

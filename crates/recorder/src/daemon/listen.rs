@@ -158,13 +158,7 @@ fn control(who: u64, stream: &UnixStream, from: BufReader<&UnixStream>, say: &Sy
     };
     let (answer, answered) = mpsc::channel();
     say.send(Heard::Asked { who, question: RecorderRequest::Control(request), answer }).map_err(io::Error::other)?;
-    let reply = loop {
-        match answered.recv_timeout(WITHOUT_A_WORD) {
-            Ok(reply) => break reply,
-            Err(RecvTimeoutError::Timeout) => to.write_all(b"later\n")?,
-            Err(error @ RecvTimeoutError::Disconnected) => return Err(io::Error::other(error)),
-        }
-    };
+    let reply = wait_saying(&answered, WITHOUT_A_WORD, || to.write_all(b"later\n"))?;
     let line = match reply {
         RecorderReply::Controlled { is_recording: None } => "ok\t\n".to_owned(),
         RecorderReply::Controlled { is_recording: Some(true) } => "ok\trecording\n".to_owned(),
@@ -184,18 +178,24 @@ fn wait(
     patience: Duration,
 ) -> io::Result<RecorderReply> {
     let asked = Instant::now();
+    wait_saying(answered, patience, || {
+        let written = writing.now().filter(|(_, since)| *since >= patience / 2);
+        let writes_to = written.map(|(folder, _)| folder);
+        protocol::say(to, &RecorderReply::Later { writes_to, milliseconds: asked.elapsed().as_millis() as u64 })
+    })
+}
+
+/// The same with other words.
+fn wait_saying(
+    answered: &Receiver<RecorderReply>,
+    patience: Duration,
+    mut later: impl FnMut() -> io::Result<()>,
+) -> io::Result<RecorderReply> {
     loop {
         match answered.recv_timeout(patience) {
             Ok(answer) => return Ok(answer),
             Err(error @ RecvTimeoutError::Disconnected) => return Err(io::Error::other(error)),
-            Err(RecvTimeoutError::Timeout) => {
-                let written = writing.now().filter(|(_, since)| *since >= patience / 2);
-                let writes_to = written.map(|(folder, _)| folder);
-                protocol::say(
-                    to,
-                    &RecorderReply::Later { writes_to, milliseconds: asked.elapsed().as_millis() as u64 },
-                )?;
-            }
+            Err(RecvTimeoutError::Timeout) => later()?,
         }
     }
 }
