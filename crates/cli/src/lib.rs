@@ -208,6 +208,7 @@ fn run(arguments: &Arguments) -> Result<CommandOutcome, StopReason> {
         | Command::Enable(_)
         | Command::Disable(_)
         | Command::Trigger(_)
+        | Command::Limit(_)
         | Command::Snapshot(_)
         | Command::Stop(_)
         | Command::Status(_)

@@ -7,7 +7,11 @@
 //!                                           group: bits of the groups whose filter it is
 //!                                           trigger: its number              question: always, machine code, bytecode
 //! ```
+//!
+//! Entries of [rules](crate::RuleCounts) have other words behind `about`: a rule follows the entry that it belongs
+//! to, and keys follow the rule, or the entry of its begin.
 
+use crate::layout::RULES_MAX;
 use crate::slots::{FilterCode, FilterCodeKind};
 
 /// ID of verdicts. Each is about the next event of the lane that has the ID in the verdict. No event
@@ -19,6 +23,11 @@ pub const VERDICT_BYTES: u64 = 16;
 
 /// Flag of a verdict: the program has not judged the event.
 pub const VERDICT_UNJUDGED: u8 = 1;
+/// Flag of a verdict: its groups are those that keep the event, by their filters and rules, while they record. The last
+/// 8 bytes are the ticks since its begin event, for these groups; 0: none.
+pub const VERDICT_KEPT: u8 = 2;
+/// Flag of a verdict: it goes on with the one before it.
+pub const VERDICT_MORE: u8 = 4;
 
 /// Bytes before the first entry.
 const HEAD: usize = 16;
@@ -34,6 +43,75 @@ pub enum JudgementKind {
     Groups(u8),
     /// This trigger fires then.
     Trigger(u8),
+    /// This rule remembers the time of the event then.
+    Begin(RuleNumber),
+    /// The entry before it has the answer yes only if this rule keeps the event, too.
+    Rule(RuleNumber, RuleTest),
+    /// A part of the key of the rule or begin before it.
+    Key(RuleKey),
+}
+
+/// A rule. The epoch grows whenever another rule gets the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RuleNumber {
+    /// Its number in the program.
+    pub number: u8,
+    /// See [`RuleNumber`].
+    pub epoch: u32,
+}
+
+/// What a rule asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RuleTest {
+    /// Whether more time has passed since the begin event than the limit, which is this part of 2^32 of all events where
+    /// it is the program's own.
+    Over(u32),
+    /// Whether it is the first one, or as many as the limit behind the last one that was kept.
+    Every,
+    /// Whether fewer than the limit were kept in this window.
+    AtMost,
+}
+
+/// A part of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RuleKey {
+    /// It belongs to the kind, and not to the key.
+    pub is_kind: bool,
+    /// Its value.
+    pub value: KeyValue,
+}
+
+/// A value among the arguments of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyValue {
+    /// The thread.
+    Thread,
+    /// A number of 1, 2, 4 or 8 bytes.
+    Number {
+        /// Where.
+        offset: u32,
+        /// How many.
+        bytes: u8,
+        /// Whether its first bit is a sign.
+        is_signed: bool,
+    },
+    /// Bytes up to the first zero: their address, and behind it how many there are.
+    Text {
+        /// Where.
+        offset: u32,
+    },
+}
+
+impl KeyValue {
+    /// Whether it lies within arguments of this size.
+    #[must_use]
+    pub fn fits(&self, size: u64) -> bool {
+        match *self {
+            Self::Thread => true,
+            Self::Number { offset, bytes, .. } => u64::from(offset) + u64::from(bytes) <= size,
+            Self::Text { offset } => u64::from(offset) + 16 <= size,
+        }
+    }
 }
 
 /// One question.
@@ -72,7 +150,28 @@ pub fn write(head: JudgementHead, entries: &[JudgementEntry], out: &mut [u8]) ->
         (out[0], out[1]) = match entry.kind {
             JudgementKind::Groups(bits) => (0, bits),
             JudgementKind::Trigger(number) => (1, number),
+            JudgementKind::Begin(rule) => (2, rule.number),
+            JudgementKind::Rule(rule, _) => (3, rule.number),
+            JudgementKind::Key(key) => (4, key.is_kind.into()),
         };
+        let (sort, offset, bytes) = match entry.kind {
+            JudgementKind::Groups(_) | JudgementKind::Trigger(_) | JudgementKind::Begin(_) => (0, 0, 0),
+            JudgementKind::Rule(_, RuleTest::Over(part)) => (1, part, 0),
+            JudgementKind::Rule(_, RuleTest::Every) => (2, 0, 0),
+            JudgementKind::Rule(_, RuleTest::AtMost) => (3, 0, 0),
+            JudgementKind::Key(key) => match key.value {
+                KeyValue::Thread => (1, 0, 0),
+                KeyValue::Number { offset, bytes, is_signed: false } => (2, offset, bytes.into()),
+                KeyValue::Number { offset, bytes, is_signed: true } => (3, offset, bytes.into()),
+                KeyValue::Text { offset } => (4, offset, 0),
+            },
+        };
+        out[3] = sort;
+        out[4..8].copy_from_slice(&offset.to_le_bytes());
+        out[8..12].copy_from_slice(&u32::to_le_bytes(bytes));
+        if let JudgementKind::Begin(rule) | JudgementKind::Rule(rule, _) = entry.kind {
+            out[12..16].copy_from_slice(&rule.epoch.to_le_bytes());
+        }
         if let Some(code) = entry.question {
             out[2] = if code.kind == FilterCodeKind::Native { 1 } else { 2 };
             out[4..8].copy_from_slice(&code.offset.to_le_bytes());
@@ -103,10 +202,41 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
+fn rule(bytes: &[u8]) -> Option<RuleNumber> {
+    let number = bytes[1];
+    (u32::from(number) < RULES_MAX).then(|| RuleNumber { number, epoch: word(bytes, 12) })
+}
+
 fn entry(bytes: &[u8]) -> Option<JudgementEntry> {
     let kind = match bytes[0] {
         0 => JudgementKind::Groups(bytes[1]),
         1 => JudgementKind::Trigger(bytes[1]),
+        2 => JudgementKind::Begin(rule(bytes)?),
+        3 => {
+            let test = match bytes[3] {
+                1 => RuleTest::Over(word(bytes, 4)),
+                2 => RuleTest::Every,
+                3 => RuleTest::AtMost,
+                _ => return None,
+            };
+            return Some(JudgementEntry { kind: JudgementKind::Rule(rule(bytes)?, test), question: None });
+        }
+        4 => {
+            let (offset, bytes_of) = (word(bytes, 4), word(bytes, 8));
+            let number = |is_signed| {
+                let bytes = u8::try_from(bytes_of).ok().filter(|bytes| [1, 2, 4, 8].contains(bytes))?;
+                Some(KeyValue::Number { offset, bytes, is_signed })
+            };
+            let value = match bytes[3] {
+                1 => KeyValue::Thread,
+                2 => number(false)?,
+                3 => number(true)?,
+                4 => KeyValue::Text { offset },
+                _ => return None,
+            };
+            let kind = JudgementKind::Key(RuleKey { is_kind: bytes[1] != 0, value });
+            return Some(JudgementEntry { kind, question: None });
+        }
         _ => return None,
     };
     let question = match bytes[2] {
@@ -127,15 +257,31 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let code = |kind| FilterCode { kind, offset: 0x1234, bytes: 77 };
+        let rule = RuleNumber { number: 15, epoch: 0x89ab_cdef };
+        let key = |is_kind, value| JudgementKind::Key(RuleKey { is_kind, value });
         let entries = [
             JudgementEntry { kind: JudgementKind::Groups(0x81), question: None },
             JudgementEntry { kind: JudgementKind::Groups(2), question: Some(code(FilterCodeKind::Native)) },
             JudgementEntry { kind: JudgementKind::Trigger(31), question: Some(code(FilterCodeKind::Bytecode)) },
+            JudgementEntry { kind: JudgementKind::Rule(rule, RuleTest::Over(0xfd70_a3d7)), question: None },
+            JudgementEntry {
+                kind: key(false, KeyValue::Number { offset: 8, bytes: 4, is_signed: true }),
+                question: None,
+            },
+            JudgementEntry {
+                kind: key(false, KeyValue::Number { offset: 0, bytes: 8, is_signed: false }),
+                question: None,
+            },
+            JudgementEntry { kind: key(true, KeyValue::Text { offset: 16 }), question: None },
+            JudgementEntry { kind: JudgementKind::Begin(rule), question: Some(code(FilterCodeKind::Native)) },
+            JudgementEntry { kind: key(false, KeyValue::Thread), question: None },
+            JudgementEntry { kind: JudgementKind::Rule(rule, RuleTest::Every), question: None },
+            JudgementEntry { kind: JudgementKind::Rule(rule, RuleTest::AtMost), question: None },
         ];
-        let mut out = [0xaa; 128];
+        let mut out = [0xaa; 256];
         let head = JudgementHead { id: 0xfffe, code: Some((0x40, 0x33)) };
         let length = write(head, &entries, &mut out).expect("there is room");
-        assert_eq!(length, super::bytes(3));
+        assert_eq!(length, super::bytes(entries.len()));
         let (read_head, found) = read(&out[..length]).expect("it is one");
         assert_eq!(read_head, head);
         assert!(found.eq(entries.map(Some)));

@@ -1,8 +1,8 @@
 //! The layout of the shared memory.
 //!
 //! ```text
-//! header │ control bytes │ lanes │ descriptors │ freed │ slots │ filters  │ registry    │ pool of sub-buffers │ triggers
-//! 4 KiB    one an event    64 B    128 B each    1 B     32 B    bytecode   definitions   (grows)                 states, images
+//! header │ control bytes │ lanes │ descriptors │ freed │ slots │ filters  │ registry    │ pool of sub-buffers │ triggers        │ rules
+//! 4 KiB    one an event    64 B    128 B each    1 B     32 B    bytecode   definitions   (grows)                 states, images     limits, counts
 //! ```
 //!
 //! All numbers are little-endian 8-byte words at multiples of 8, so that a reader that copies them
@@ -80,6 +80,8 @@ pub(crate) mod header {
     /// Addresses for machine code of judgements: of the function that judges, and of the byte `STOPPED`; 0: none.
     pub(crate) const JUDGE: u64 = 360;
     pub(crate) const JUDGE_STOPPED: u64 = 368;
+    /// Offset of the rules' region; 0: the program is older than rules.
+    pub(crate) const RULES: u64 = 376;
     /// Written by the recorder: the epoch, which changes when sub-buffers were freed; the behavior
     /// of a lane without room; the maximum number of sub-buffers of a lane; the contexts that
     /// events carry; the maximum number of sub-buffers of all lanes.
@@ -192,6 +194,29 @@ pub(crate) mod trigger {
     pub(crate) const COUNTED: u64 = 56;
 }
 
+/// Places within the part of a rule.
+pub(crate) mod rule {
+    /// Bytes of the part.
+    pub(crate) const BYTES: u64 = 8192;
+    /// Written by the recorder: the limit, in ticks or events; 0: the program's own.
+    pub(crate) const LIMIT: u64 = 0;
+    /// Written by the recorder: ticks of a window.
+    pub(crate) const WINDOW: u64 = 8;
+    /// Running limit and number of its events, without kinds.
+    pub(crate) const RUNNING: u64 = 16;
+    /// Limits that the recorder has set for kinds: hash of the kind, and limit. A hash of 0 ends the list.
+    pub(crate) const SET: u64 = 1024;
+    pub(crate) const SET_BYTES: u64 = 16;
+    /// Counts: one line for each of several threads.
+    pub(crate) const COUNTS: u64 = 2048;
+    pub(crate) const COUNTS_BYTES: u64 = 64;
+    pub(crate) const COUNTS_MAX: u64 = 16;
+    /// Kinds: hash, running limit and number of its events, and the name.
+    pub(crate) const KINDS: u64 = 4096;
+    pub(crate) const KIND_BYTES: u64 = 64;
+    pub(crate) const KIND_NAME: u64 = 24;
+}
+
 /// Words of a filter's slot.
 pub(crate) mod slot {
     /// Location of the filter, written by the recorder; 0: not assigned.
@@ -295,7 +320,12 @@ impl MemoryLayout {
         let layout = Self { events, lanes, sub_buffers, sub_buffer_bytes, registry_bytes, filter_bytes };
         // Programs that are older than triggers have no region for them.
         let has_triggers = view.word(header::TRIGGERS)? != 0;
-        let needed = if has_triggers { layout.bytes() } else { layout.triggers() };
+        let has_rules = view.word(header::RULES)? != 0;
+        let needed = match (has_triggers, has_rules) {
+            (false, _) => layout.triggers(),
+            (true, false) => layout.rule(0),
+            (true, true) => layout.bytes(),
+        };
         let pool = u64::from(sub_buffers) * u64::from(sub_buffer_bytes);
         if pool > POOL_BYTES_MAX {
             return Ok(Err(LayoutRefusal::Size { what: "bytes of sub-buffers", found: pool, most: POOL_BYTES_MAX }));
@@ -309,7 +339,7 @@ impl MemoryLayout {
     /// Size of the whole memory in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.image(GROUPS_MAX + 1)
+        self.rule(RULES_MAX)
     }
 
     /// Bytes that a child process still sees after a fork: the header and the control bytes of its
@@ -369,6 +399,12 @@ impl MemoryLayout {
         self.triggers() + triggers::IMAGES + u64::from(number) * page(self.events.into())
     }
 
+    /// Offset of the part of a rule.
+    #[must_use]
+    pub fn rule(&self, number: u32) -> u64 {
+        self.image(GROUPS_MAX + 1) + u64::from(number) * rule::BYTES
+    }
+
     /// Offset of a sub-buffer.
     #[must_use]
     pub fn sub_buffer(&self, number: u32) -> u64 {
@@ -381,6 +417,10 @@ impl MemoryLayout {
 pub const GROUPS_MAX: u32 = 7;
 /// See [`GROUPS_MAX`].
 pub const TRIGGERS_MAX: u32 = 32;
+/// Number of rules of a program.
+pub const RULES_MAX: u32 = 16;
+/// Number of kinds of a rule that have running limits of their own, and of kinds whose limit is set.
+pub const KINDS_MAX: u32 = 64;
 
 fn page(bytes: u64) -> u64 {
     bytes.next_multiple_of(PAGE)

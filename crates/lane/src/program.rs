@@ -112,6 +112,7 @@ impl<'m, M: ProgramMemory> ProgramSide<'m, M> {
             (header::LIMIT, layout.sub_buffers.into()),
             (header::POOL, POOL.into()),
             (header::TRIGGERS, layout.triggers()),
+            (header::RULES, layout.rule(0)),
         ];
         sizes.into_iter().for_each(|(at, value)| memory.store(at, value, Relaxed));
         identity.tell(memory);

@@ -17,6 +17,7 @@ mod listen;
 pub(crate) mod publish;
 mod recover;
 mod reply;
+mod rules;
 mod started;
 mod triggers;
 
@@ -530,6 +531,7 @@ impl Daemon {
         for program in served.iter_mut() {
             let is_resting = program.rest.is_resting();
             if !is_resting {
+                program.tell_rules(sessions, clocks);
                 program.tell_problems(sessions);
                 let _ = program.grow(sessions, compiler);
             }
@@ -599,6 +601,7 @@ impl Daemon {
             // The last definitions, because its last events may need them.
             let _ = program.note_new();
             program.tell_problems(sessions);
+            program.tell_rules(sessions, clocks);
             let _ = drain_last(&mut program, sessions, clocks, DrainTiming::Last);
             let ticks = clocks.of(program.who.identity.clock).now();
             let _ = program.program.end(ticks, &mut Everybody { sessions, clocks });
@@ -654,6 +657,7 @@ impl Daemon {
             }
             program.tell_objects(std::slice::from_mut(&mut session), clocks);
             program.tell_problems(std::slice::from_mut(&mut session));
+            program.tell_rules(std::slice::from_mut(&mut session), clocks);
             if session.options.keep == Keep::Oldest {
                 // The session that ends takes part in one more drain with the others: an event leaves
                 // the lane only once, and must reach all of them.

@@ -38,9 +38,9 @@ use compile::{Compiled, FilterSource};
 use judge::{JudgementQuestions, JudgementSource};
 
 pub use ask::{RecordedEvent, RecorderFilter};
-pub use class::ClassFilter;
+pub use class::{ClassFilter, key_value};
 pub use compile::FilterCompiler;
-pub use judge::JudgedEvent;
+pub use judge::{JudgedEntry, JudgedEvent};
 pub use names::ProgramConstants;
 pub(crate) use names::contexts_named;
 pub use texts::{Wrong, check};

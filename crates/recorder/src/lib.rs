@@ -34,6 +34,7 @@ pub mod prepare;
 pub mod program;
 pub mod protocol;
 pub mod recover;
+pub mod rule;
 pub mod select;
 mod session;
 pub mod trace;

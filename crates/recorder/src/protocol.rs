@@ -21,11 +21,12 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::program::find::Unreachable;
 use crate::program::namespaces::NamespaceKinds;
+use crate::rule::{RuleOptions, RuleStatus};
 use crate::select::{SelectionStep, SessionSelection};
 use crate::trigger::{TriggerOptions, TriggerStatus};
 
 /// Version of this protocol.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 /// Bytes of a request.
 pub(crate) const QUESTION_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of a reply.
@@ -95,6 +96,8 @@ pub struct SessionOptions {
     pub command: Option<String>,
     /// Events that start and stop it.
     pub triggers: Vec<TriggerOptions>,
+    /// Rules that limit its events.
+    pub rules: Vec<RuleOptions>,
     /// Counters of CPUs, which its trace tells; empty: they were not compared.
     pub counters: Vec<CpuCounter>,
     /// Each snapshot has only the events that no snapshot before it has, and the recorder writes a
@@ -138,6 +141,13 @@ pub enum RecorderRequest {
         session: Option<String>,
         /// The change.
         turn: TriggerTurn,
+    },
+    /// Changes rules of a session.
+    Rule {
+        /// The session; `None`: the only one.
+        session: Option<String>,
+        /// The change.
+        change: RuleChange,
     },
     /// Writes the events that a session that keeps the newest events holds now.
     Snapshot {
@@ -230,6 +240,25 @@ pub enum TriggerTurn {
     Stop,
 }
 
+/// A change of rules.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RuleChange {
+    /// Adds a rule, or replaces that of its name.
+    Set(Box<RuleOptions>),
+    /// Removes a rule.
+    Remove(String),
+    /// Sets a limit.
+    Limit {
+        /// Of this rule; `None`: the only one.
+        rule: Option<String>,
+        /// Of this kind; `None`: of all events.
+        kind: Option<String>,
+        /// The limit, in words; `None`: that of the rule's words again.
+        limit: Option<String>,
+    },
+}
+
 /// Replies of the recorder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
@@ -254,6 +283,13 @@ pub enum RecorderReply {
     Taken {
         /// Events and programs that the change matched.
         matched: Matched,
+    },
+    /// Rules have changed.
+    Ruled {
+        /// Events that a new rule is about, if there is one.
+        matched: Matched,
+        /// The session now.
+        status: Box<SessionStatus>,
     },
     /// Triggers have changed.
     Triggered {
@@ -404,6 +440,9 @@ pub struct SessionSummary {
     /// Programs of those that are still running.
     #[serde(default)]
     pub running: u64,
+    /// Its rules, and what they have kept and let go.
+    #[serde(default)]
+    pub rules: Vec<RuleStatus>,
     /// Number of snapshots taken; `None`: the session writes all the time.
     #[serde(default)]
     pub snapshots: Option<u32>,

@@ -4,6 +4,7 @@ pub(crate) mod choosing;
 pub(crate) mod flight;
 pub(crate) mod flush;
 mod late;
+pub(crate) mod rules;
 pub(crate) mod serve;
 pub(crate) mod triggers;
 pub(crate) mod watch;
@@ -27,6 +28,7 @@ use crate::session::choosing::Choosing;
 use crate::session::flight::FlightRecorder;
 use crate::session::flush::FlushState;
 use crate::session::late::LateStarts;
+use crate::session::rules::{SavedCounts, SessionRules};
 use crate::session::serve::{POOL_BYTES, ProgramId};
 use crate::session::triggers::SessionTriggers;
 use crate::trace::choose;
@@ -107,6 +109,8 @@ pub(crate) struct RecordingSession {
     contexts_missing: BTreeSet<String>,
     /// Events that start and stop it.
     pub(crate) triggers: SessionTriggers,
+    /// Rules that limit its events.
+    pub(crate) rules: SessionRules,
     /// It records in programs that come.
     pub(crate) is_on: bool,
     /// Where the session reports that it writes.
@@ -153,6 +157,7 @@ struct SoFar {
     flush: FlushState,
     progress: HashMap<u64, DrainProgress>,
     triggers: SessionTriggers,
+    rules: SessionRules,
 }
 
 /// How long the client that waits for a session has to find the next recorder.
@@ -176,7 +181,8 @@ impl RecordingSession {
         let contexts_missing = options.own_contexts.iter().cloned().collect();
         let triggers = SessionTriggers::new(&options.triggers, earliest.map(|ticks| ticks.saturating_sub(1)));
         let (selection, watched) = (options.selection.clone(), triggers.rules());
-        let choosing = Choosing { selection, watched, ..Choosing::default() };
+        let rules = SessionRules::new(options.rules.clone());
+        let choosing = Choosing { selection, watched, rules: options.rules.clone(), ..Choosing::default() };
         Self {
             trace: options.output.clone(),
             name: options.name.clone(),
@@ -201,6 +207,7 @@ impl RecordingSession {
             flight: FlightRecorder::default(),
             contexts_missing,
             triggers,
+            rules,
             is_on: true,
             writing: WriterState::default(),
             unclaimed: None,
@@ -239,6 +246,7 @@ impl RecordingSession {
             flush,
             progress,
             triggers,
+            rules,
         } = kept.so_far;
         if began_ns > 0 {
             session.began_ns = began_ns;
@@ -247,7 +255,8 @@ impl RecordingSession {
         session.late = LateStarts::resumed(late, late_folders);
         (session.cut, session.choosing.filtered) = (cut, filtered);
         (session.problems, session.snapshots, session.progress) = (problems, snapshots, progress);
-        session.triggers = triggers;
+        (session.triggers, session.rules) = (triggers, rules);
+        session.choosing.rules = session.rules.all().to_vec();
         session.flush = flush;
         session.choosing.watched = session.triggers.rules();
         session.trace = trace.unwrap_or(session.trace);
@@ -318,6 +327,7 @@ impl RecordingSession {
             flush: self.flush.clone(),
             progress: self.progress.clone(),
             triggers: self.triggers.clone(),
+            rules: self.rules.clone(),
         };
         let (options, earliest, recorders) = (self.options.clone(), self.earliest, self.recorders);
         let kept = SavedSession { boot: boot(), options, earliest, recorders, so_far };
@@ -407,6 +417,7 @@ impl RecordingSession {
         // Filters and choices belong to the old selection.
         self.choosing.filters.clear();
         self.choosing.watched = self.triggers.rules();
+        self.choosing.rules = self.rules.all().to_vec();
         self.outputs.iter_mut().for_each(|(_, output)| output.choose_again());
     }
 
@@ -478,7 +489,10 @@ impl RecordingSession {
         self.progress.remove(&key);
         self.outputs.iter_mut().for_each(|(_, output)| output.forget(key));
         self.choosing.filters.retain(|(program, _), _| *program != key);
-        forgotten.into_iter().for_each(|key| self.triggers.parts(key));
+        forgotten.into_iter().for_each(|key| {
+            self.triggers.parts(key);
+            self.rules.parts(key);
+        });
     }
 
     pub(crate) fn take(&mut self, program: &ProgramFacts, run: &EventRun<'_>, clocks: &mut WatchedClocks) {
@@ -506,6 +520,7 @@ impl RecordingSession {
         self.choosing.run.groups = self.triggers.group(program.identity.key).map_or(0, |group| 1 << group);
         self.choosing.run.changes.clear();
         self.choosing.run.changes.extend(self.triggers.changes(program.identity.key));
+        self.choosing.run.frequency = clocks.of(program.identity.clock).frequency();
         self.choosing.run.contexts = run.contexts;
         self.choosing.run.thread = run.thread;
         self.choosing.run.own.clone_from(&program.contexts);
@@ -531,6 +546,33 @@ impl RecordingSession {
         };
         let windows = windows.iter().map(|(first, last)| ((*first).max(earliest), (*last).min(latest)));
         windows.filter(|(first, last)| first <= last).collect()
+    }
+
+    /// Whether it needs a group of its own in programs.
+    pub(crate) fn needs_group(&self) -> bool {
+        self.triggers.is_limited() || !self.rules.all().is_empty()
+    }
+
+    /// Rules have changed.
+    pub(crate) fn rule<T>(&mut self, act: impl FnOnce(&mut SessionRules) -> T) -> T {
+        let result = act(&mut self.rules);
+        self.options.rules = self.rules.all().to_vec();
+        let selection = self.choosing.selection.clone();
+        self.select(selection);
+        self.keep_again();
+        result
+    }
+
+    /// Writes what a program has kept and let go for its rules, where the trace does not have that yet.
+    pub(crate) fn tell_counts(&mut self, program: &ProgramFacts, clocks: &mut WatchedClocks) {
+        let places = self.rules.places.get_mut(&program.identity.key).into_iter().flatten();
+        let untold = places.filter_map(|(name, place)| Some((name.clone(), place.untold()?)));
+        let untold: Vec<(String, SavedCounts)> = untold.collect();
+        if !untold.is_empty() && self.options.keep == Keep::Oldest {
+            self.with_output(program, clocks, |output, _| {
+                untold.iter().for_each(|(rule, counts)| output.rule(program, rule, counts));
+            });
+        }
     }
 
     /// Triggers have changed.
@@ -711,6 +753,7 @@ impl RecordingSession {
             milliseconds: self.took().as_millis() as u64,
             running: processes(&self.present()),
             snapshots: (self.options.keep == Keep::Newest).then_some(self.snapshots),
+            rules: self.rules.statuses(),
             problems: self.problems.clone(),
             ..SessionSummary::default()
         };

@@ -21,9 +21,12 @@ mod tally;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use kymo_lane::{ClockSource, WriterThread};
+use kymo_schema::definition::EventClass;
+use kymo_schema::field::{DefinedField, FieldType, IntegerType, ScalarType};
 pub use kymo_writer::CtfVersion;
 
 use crate::clock::{ClockDescription, TickSource, step_max};
@@ -32,11 +35,12 @@ use crate::program::namespaces::Namespaces;
 use crate::program::objects::ExecutableObject;
 use crate::program::run::{EventRun, LaneEnd};
 use crate::program::walk::{
-    self, EventTreatment, EventVerdict, EventWalk, TickRange, TreatmentTable, WalkStop, wanted_parts,
+    self, EventTreatment, EventVerdict, EventWalk, SINCE_BYTES, TickRange, TreatmentTable, WalkStop, wanted_parts,
 };
 use crate::program::{ProgramFacts, ProgramIdentity};
+use crate::session::rules::SavedCounts;
 use crate::trace::choose::RunJudge;
-pub use crate::trace::choose::{Choose, ClassDecision, Everything, SingleTrace};
+pub use crate::trace::choose::{AskedEvent, Choose, ClassDecision, Everything, SingleTrace};
 use crate::trace::chunk::{PacketOrigin, PacketSpan, StreamNumber, TraceChunk, raw_clock};
 use crate::trace::journal::{Journal, JournalHead, beginning};
 use crate::trace::own::{LossCause, OwnEvents};
@@ -232,14 +236,15 @@ impl Output {
             return;
         }
         self.bytes.clear();
-        self.bytes.resize(self.chunk.before_events(), 0);
+        self.bytes.resize(self.chunk.before_events() + SINCE_BYTES, 0);
         self.bytes.extend_from_slice(run.bytes);
         let Some((class, walk)) = self.walk(program, run, windows, choose) else {
             self.unwalked(program, run, windows, choose);
             self.lose_quietly(program, run.lane, run.discarded, run.discarded_ever);
             return;
         };
-        let broken = run.bytes.len() - walk.read;
+        let read = walk.read - SINCE_BYTES;
+        let broken = run.bytes.len() - read;
         let (events, kept) = (walk.events, walk.kept);
         self.count_walk(program, run, &walk);
         if broken > 0 {
@@ -252,7 +257,7 @@ impl Output {
         }
         let (begin, end) = (kept_since(run, windows, &walk).max(self.facts.base), run.last);
         let Some(stream) = self.stream(program, run, class, begin) else {
-            return self.unreadable(program, run, LossCause::OtherTime, walk.read);
+            return self.unreadable(program, run, LossCause::OtherTime, read);
         };
         self.chunk.lose(stream, discarded, missing);
         let origin = self.origin(program, run);
@@ -305,7 +310,7 @@ impl Output {
     ) -> Option<(u32, EventWalk)> {
         let parts = wanted_parts(run, windows, self.facts.base);
         let times = TickRange::of(run, &parts, step_max(program.identity.clock)).judged(run, self.wanted);
-        let (mut walk, mut may_roll) = (EventWalk::begin(), true);
+        let (mut walk, mut may_roll) = (EventWalk::begin_behind(SINCE_BYTES), true);
         walk.verdict = self.state(program).verdicts.remove(&run.lane);
         loop {
             let state = state(&mut self.programs, &mut self.resumed, program);
@@ -343,6 +348,13 @@ impl Output {
                 ClassDecision::Drop => EventTreatment::Drop,
                 choice => match self.chunk.event(*class, event) {
                     Ok(Some(id)) if choice == ClassDecision::Keep => EventTreatment::Keep(id),
+                    Ok(Some(id)) if choice == ClassDecision::AskSince => {
+                        // Where there is no ID for it, its events are kept without the time.
+                        match self.chunk.event(*class, &with_since(event)) {
+                            Ok(Some(with_since)) => EventTreatment::AskSince(id, with_since),
+                            _ => EventTreatment::Ask(id),
+                        }
+                    }
                     Ok(Some(id)) => EventTreatment::Ask(id),
                     Ok(None)
                         if may_roll && walk.events == 0 && self.chunk.packets > 1 && is_time(self.last_failure) =>
@@ -445,6 +457,12 @@ impl Output {
         self.state(program).pid_outside = program.pid_outside;
         let now = self.cycles();
         self.own.process(now, &program.identity, program.pid_outside);
+    }
+
+    /// What a program has kept and let go for a rule of the session so far.
+    pub(crate) fn rule(&mut self, program: &ProgramFacts, rule: &str, counts: &SavedCounts) {
+        let now = self.cycles();
+        self.own.rule(now, program.identity.key, rule, counts);
     }
 
     /// The objects that a program can execute: all that are known, those written before unchanged.
@@ -722,6 +740,16 @@ fn kept_since(run: &EventRun<'_>, windows: &[(u64, u64)], walk: &EventWalk) -> u
     run.begin.max(first.min(earliest))
 }
 
+/// The class of events of this class with the time since their begin, in nanoseconds.
+fn with_since(class: &EventClass) -> Arc<EventClass> {
+    let is_free = |name: &String| class.fields.iter().all(|field| field.name != *name);
+    let names = std::iter::once("took_ns".to_owned()).chain((2..).map(|number| format!("took_ns_{number}")));
+    let name = names.into_iter().find(is_free).expect("numbers do not end");
+    let mut class = class.clone();
+    class.fields.push(DefinedField { name, kind: FieldType::Scalar(ScalarType::Integer(IntegerType::unsigned(8))) });
+    Arc::new(class)
+}
+
 /// Whether it is time to retry after a failure.
 fn is_time(failed: Option<Instant>) -> bool {
     failed.is_none_or(|last| last.elapsed() >= SAMPLE)
@@ -776,7 +804,7 @@ fn begin_files(
 ) -> Result<(TraceChunk, OwnEvents, StreamNumber), TraceError> {
     let mut chunk = TraceChunk::create(path, beginning)?;
     let class = chunk.class(&[])?;
-    let mut ids = [0; 4];
+    let mut ids = [0; own::CLASSES_MAX];
     for (id, class_of) in ids.iter_mut().zip(&*own::CLASSES) {
         *id = chunk.event(class, class_of)?.expect("there are ids for the first ones");
     }

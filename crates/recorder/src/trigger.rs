@@ -202,17 +202,17 @@ pub struct TriggerFiring {
 }
 
 /// Nanoseconds, at least one; a bare number counts seconds.
-fn duration(text: &str) -> Result<u64, String> {
+pub(crate) fn duration(text: &str) -> Result<u64, String> {
     let nanos = quantity(text, Dimension::Time, Some(1_000_000_000)).filter(|nanos| *nanos > 0);
     nanos.ok_or_else(|| "a duration is a number and one of ns, us, ms, s, min, h, d: `1.5ms`".to_owned())
 }
 
-fn number(text: Option<&str>) -> Result<u32, String> {
+pub(crate) fn number(text: Option<&str>) -> Result<u32, String> {
     let number = text.and_then(|text| text.parse().ok()).filter(|number| *number > 0);
     number.ok_or_else(|| format!("a number of events is at least 1, and at most {}", u32::MAX))
 }
 
-fn expected(expected: &str, found: Option<&str>) -> String {
+pub(crate) fn expected(expected: &str, found: Option<&str>) -> String {
     let found = found.map_or("the end".to_owned(), |found| format!("`{found}`"));
     format!("expected {expected}, found {found}")
 }

@@ -19,7 +19,7 @@ pub(crate) type Filter = unsafe extern "C" fn(arguments: *const u8, slot_and_siz
 pub(crate) const SLOT_BITS: u32 = 8;
 
 /// Maximum bytes of a text that filters look at.
-const TEXT_BYTES_MAX: u64 = 1 << 16;
+pub(crate) const TEXT_BYTES_MAX: u64 = 1 << 16;
 
 /// Machine code in the arena of this process.
 pub(crate) fn native(process: &ProcessState, code: FilterCode) -> Option<Filter> {

@@ -14,28 +14,32 @@
 //! An event that has fired a trigger is kept for the groups that the trigger has changed: the start
 //! event is the first one of its session, and the stop event is the last one. The session may not
 //! want that event otherwise, and its time is later than that of the firing, so that the recorder has to
-//! be told: a *verdict* stands before the event in its lane.
+//! be told: a *verdict* stands before the event in its lane. So it does before each event that rules were asked
+//! about, because the recorder cannot ask them again.
 //!
 //! ```text
-//! verdict   id 0xffff │ ticks │ contexts │ id of the event u16 │ groups u8 │ flags u8 │ trigger's bits u32 │ changes 2 u32
+//! fired   id 0xffff │ ticks │ contexts │ id of the event u16 │ groups u8 │ flags u8 │ trigger's bits u32 │ changes 2 u32
+//! kept    id 0xffff │ ticks │ contexts │ id of the event u16 │ groups u8 │ flags u8 │ 0 u32 │ ticks since its begin u64
 //! ```
 
 #![allow(unsafe_code, reason = "machine code is called, and arguments lie in memory")]
 
+use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use kymo_bytecode::{BytecodeProgram, validate};
-use kymo_lane::judgement::{self, JudgementEntry, JudgementHead, JudgementKind};
+use kymo_lane::judgement::{self, JudgementEntry, JudgementHead, JudgementKind, RuleKey};
 use kymo_lane::{
-    FilterCode, FilterCodeKind, FilterEngine, OTHER_GROUPS, RecordingGroups, VERDICT_BYTES, VERDICT_ID,
-    VERDICT_UNJUDGED,
+    FilterCode, FilterCodeKind, FilterEngine, OTHER_GROUPS, RecordingGroups, VERDICT_BYTES, VERDICT_ID, VERDICT_KEPT,
+    VERDICT_MORE, VERDICT_UNJUDGED,
 };
 
 use crate::code::{Filter, code_bytes, copied, native, run};
 use crate::event::Event;
 use crate::pages::{self, Errno, Quiet};
 use crate::process::ProcessState;
+use crate::remember::{self, JudgedRule, RuleAnswer};
 use crate::{clock, thread};
 
 /// Judgements by slot, in pages of this process. They are never removed.
@@ -48,10 +52,36 @@ static VERDICT: Event = Event::unnamed(VERDICT_ID);
 struct Judgement {
     /// ID of its events.
     event: u16,
-    triggers: &'static [(u8, JudgedQuestion)],
-    groups: &'static [(u8, JudgedQuestion)],
+    triggers: &'static [Judged],
+    groups: &'static [Judged],
+    /// Rules that remember its times, each with a question.
+    begins: &'static [Judged],
+    rules: &'static [JudgedRule],
+    keys: &'static [RuleKey],
     /// Sessions that no trigger controls keep all of its events.
     is_kept: bool,
+}
+
+/// A trigger's number or bits of groups, and what they ask.
+struct Judged {
+    about: u8,
+    question: JudgedQuestion,
+    /// Number of its first rule, and how many there are.
+    rules: [u8; 2],
+}
+
+impl Judgement {
+    /// Rules of an entry, each with its key.
+    #[inline]
+    fn rules_of(&self, judged: &Judged) -> impl Iterator<Item = (&JudgedRule, &[RuleKey])> {
+        part(self.rules, judged.rules).iter().map(|rule| (rule, part(self.keys, rule.keys)))
+    }
+}
+
+/// A part of a list: its first element, and how many there are.
+#[inline]
+fn part<T>(all: &[T], [first, count]: [u8; 2]) -> &[T] {
+    all.get(first.into()..usize::from(first) + usize::from(count)).unwrap_or_default()
 }
 
 /// A question about the arguments of an event.
@@ -84,8 +114,12 @@ pub(crate) unsafe extern "C" fn judge(arguments: *const u8, slot_and_size: u64) 
     let slot = usize::from(slot_and_size as u8);
     // Safety: stored judgements are never removed.
     let Some(judgement) = (unsafe { JUDGEMENTS[slot].load(Ordering::Acquire).as_ref() }) else { return 1 };
+    if !judgement.rules.is_empty() {
+        // Safety: the recorder made the judgement for these arguments.
+        return unsafe { judge_by_rules(judgement, arguments, slot_and_size) };
+    }
     let mut hits = 0_u32;
-    for (number, question) in judgement.triggers {
+    for Judged { about: number, question, .. } in judgement.triggers {
         // Safety: the recorder made the judgement for these arguments.
         hits |= u32::from(unsafe { question.is_yes(arguments, slot_and_size) }) << number;
     }
@@ -96,7 +130,7 @@ pub(crate) unsafe extern "C" fn judge(arguments: *const u8, slot_and_size: u64) 
     let now = process.program().groups();
     let groups = recording(now);
     let mut kept = 0;
-    for (bits, question) in judgement.groups {
+    for Judged { about: bits, question, .. } in judgement.groups {
         // Safety: see above.
         if bits & groups & !kept != 0 && unsafe { question.is_yes(arguments, slot_and_size) } {
             kept |= bits & groups;
@@ -106,6 +140,97 @@ pub(crate) unsafe extern "C" fn judge(arguments: *const u8, slot_and_size: u64) 
         return 1;
     }
     u64::from(kept != 0)
+}
+
+/// The same, of an event that rules are asked about, or that is the begin of others.
+///
+/// # Safety
+///
+/// The judgement is about these arguments.
+#[inline(never)]
+unsafe fn judge_by_rules(judgement: &Judgement, arguments: *const u8, slot_and_size: u64) -> u64 {
+    let Some(process) = ProcessState::now() else { return 1 };
+    let program = process.program();
+    // One reading for all rules.
+    let ticks = Cell::new(0);
+    let now = || {
+        if ticks.get() == 0 {
+            ticks.set(clock::ticks());
+        }
+        ticks.get()
+    };
+    for begin in judgement.begins {
+        // Safety: see above.
+        unsafe {
+            if begin.question.is_yes(arguments, slot_and_size) {
+                judgement.rules_of(begin).for_each(|(rule, key)| rule.begin(&program, (key, arguments), now()));
+            }
+        }
+    }
+    if judgement.groups.is_empty() && judgement.triggers.is_empty() {
+        return 0;
+    }
+    let groups = program.groups();
+    if groups.base == 0 {
+        // No recorder has met this child yet.
+        is_left(process, judgement.event);
+        return 1;
+    }
+    // Ticks since the begin, if all rules keep the event.
+    let asked = |judged: &Judged| {
+        // Safety: see above.
+        if !unsafe { judged.question.is_yes(arguments, slot_and_size) } {
+            return None;
+        }
+        judgement.rules_of(judged).try_fold(0, |since, (rule, key)| {
+            // Safety: see above.
+            match unsafe { rule.answer(&program, (key, arguments), now) } {
+                RuleAnswer::No => None,
+                RuleAnswer::Yes(ticks) => Some(if ticks == 0 { since } else { ticks }),
+            }
+        })
+    };
+    let hits =
+        judgement.triggers.iter().fold(0, |hits, trigger| hits | u32::from(asked(trigger).is_some()) << trigger.about);
+    let (mut kept, mut since) = (0, [0; 8]);
+    for group in judgement.groups {
+        let bits = group.about & groups.bits & !kept;
+        if bits != 0
+            && let Some(ticks) = asked(group)
+        {
+            kept |= bits;
+            since[bits.trailing_zeros() as usize] = ticks;
+        }
+    }
+    let has_fired = hits != 0 && is_fired(process, judgement, hits, groups);
+    if kept == 0 && !has_fired {
+        return 0;
+    }
+    tell_kept(judgement.event, has_fired, kept, &since);
+    1
+}
+
+/// Writes which groups keep an event, by rules.
+fn tell_kept(event: u16, has_fired: bool, kept: u8, since: &[u64; 8]) {
+    let mut flags = VERDICT_KEPT | if has_fired { VERDICT_MORE } else { 0 };
+    let mut tell = |groups: u8, since: u64| {
+        if let Some(mut write) = VERDICT.enter(VERDICT_BYTES) {
+            write.put(&event.to_le_bytes());
+            write.put(&[groups, flags]);
+            write.put(&[0; 4]);
+            write.put(&since.to_le_bytes());
+            write.leave();
+        }
+        flags |= VERDICT_MORE;
+    };
+    let others = (0..8).filter(|group| since[*group] == 0).fold(0, |bits, group| bits | 1 << group);
+    // Mostly it is one group, with the time since the begin.
+    if kept & others != 0 || kept == 0 {
+        tell(kept & others, 0);
+    }
+    for (group, since) in since.iter().enumerate().filter(|(_, since)| **since != 0) {
+        tell(1 << group, *since);
+    }
 }
 
 /// Counts matches, and fires triggers; returns whether the event has to be kept for that, with its verdict before it.
@@ -201,7 +326,7 @@ pub(crate) fn read(process: &ProcessState, slot: u8, code: FilterCode, size: u64
         .and_then(|(head, _)| in_arena(head.code?))
         .map_or((judge as Filter, FilterEngine::Interpreted), |filter| (filter, FilterEngine::Native));
     let length = copy.len() + QUESTIONS_BYTES;
-    let Some(place) = questions(process, copy, size, page.cast()).and_then(|judgement| {
+    let Some(place) = questions(process, copy, size, page).and_then(|judgement| {
         let place = pages::plain(size_of::<Judgement>())?.cast::<Judgement>();
         // Safety: pages are aligned, and have room.
         unsafe { place.write(judgement) };
@@ -221,39 +346,101 @@ pub(crate) fn read(process: &ProcessState, slot: u8, code: FilterCode, size: u64
     Some(entry)
 }
 
-/// Room for the questions of a judgement.
-const QUESTIONS_BYTES: usize = judgement::ENTRIES_MAX * size_of::<(u8, JudgedQuestion)>();
+/// Room for the questions of a judgement, their rules, and the keys of these.
+const QUESTIONS_BYTES: usize =
+    judgement::ENTRIES_MAX * (size_of::<Judged>() + size_of::<JudgedRule>() + size_of::<RuleKey>());
 
-/// The questions of a judgement, triggers first, in pages of this process.
-fn questions(process: &ProcessState, bytes: &[u8], size: u64, to: NonNull<(u8, JudgedQuestion)>) -> Option<Judgement> {
+/// The questions of a judgement in pages of this process: triggers first, then groups, then begins.
+fn questions(process: &ProcessState, bytes: &[u8], size: u64, to: NonNull<u8>) -> Option<Judgement> {
     let (JudgementHead { id: event, .. }, _) = judgement::read(bytes)?;
-    let (mut count, mut triggers) = (0, 0);
-    for of_triggers in [true, false] {
+    // Safety: the room is that of as many entries of each kind as a judgement may have, and each kind needs no more
+    // alignment than the one before.
+    let (mut judged, mut rules, mut keys) = unsafe {
+        let rules = to.add(judgement::ENTRIES_MAX * size_of::<Judged>());
+        let keys = rules.add(judgement::ENTRIES_MAX * size_of::<JudgedRule>());
+        (Written::<Judged>::new(to), Written::<JudgedRule>::new(rules), Written::<RuleKey>::new(keys))
+    };
+    let mut ends = [0; 3];
+    for (wanted, end) in ends.iter_mut().enumerate() {
+        // Rules and keys follow their entry.
+        let mut is_its = false;
         for entry in judgement::read(bytes)?.1 {
             let JudgementEntry { kind, question } = entry?;
-            let (is_trigger, about) = match kind {
-                JudgementKind::Trigger(number) if number < 32 => (true, number),
-                JudgementKind::Groups(bits) => (false, bits),
+            let about = match kind {
+                JudgementKind::Trigger(number) if number < 32 => Some((0, number)),
                 JudgementKind::Trigger(_) => return None,
+                JudgementKind::Groups(bits) => Some((1, bits)),
+                JudgementKind::Begin(rule) => Some((2, rule.number)),
+                JudgementKind::Rule(..) | JudgementKind::Key(_) => None,
             };
-            if is_trigger == of_triggers {
+            is_its = about.map_or(is_its, |(part, _)| part == wanted);
+            if !is_its {
+                continue;
+            }
+            if let Some((_, about)) = about {
                 let question = question.map_or(Some(JudgedQuestion::Always), |code| asked(process, code, size))?;
-                // Safety: the room is that of as many entries as a judgement may have.
-                unsafe { to.add(count).write((about, question)) };
-                count += 1;
+                judged.push(Judged { about, question, rules: [rules.count as u8, 0] });
+            }
+            let rule = match kind {
+                JudgementKind::Begin(rule) => Some((rule, None)),
+                JudgementKind::Rule(rule, test) => Some((rule, Some(test))),
+                _ => None,
+            };
+            match (rule, kind) {
+                (Some((rule, _)), _) if !remember::prepare(rule) => return None,
+                (Some((rule, test)), _) => {
+                    rules.push(JudgedRule { rule, test, keys: [keys.count as u8, 0] });
+                    judged.last()?.rules[1] += 1;
+                }
+                (None, JudgementKind::Key(key)) if !key.value.fits(size) => return None,
+                (None, JudgementKind::Key(key)) => {
+                    keys.push(key);
+                    rules.last()?.keys[1] += 1;
+                }
+                (None, _) => {}
             }
         }
-        if of_triggers {
-            triggers = count;
-        }
+        *end = judged.count;
     }
-    // Safety: so many were written.
-    let all: &'static [(u8, JudgedQuestion)] = unsafe { core::slice::from_raw_parts(to.as_ptr(), count) };
-    let (triggers, groups) = all.split_at(triggers);
-    let keeps = |(bits, question): &(u8, JudgedQuestion)| {
-        bits & OTHER_GROUPS != 0 && matches!(question, JudgedQuestion::Always)
+    let (all, rules, keys) = (judged.all(), rules.all(), keys.all());
+    let (triggers, groups, begins) = (&all[..ends[0]], &all[ends[0]..ends[1]], &all[ends[1]..]);
+    let keeps = |judged: &Judged| {
+        let is_always = matches!(judged.question, JudgedQuestion::Always) && judged.rules[1] == 0;
+        judged.about & OTHER_GROUPS != 0 && is_always
     };
-    Some(Judgement { event, triggers, groups, is_kept: groups.iter().any(keeps) })
+    Some(Judgement { event, triggers, groups, begins, rules, keys, is_kept: groups.iter().any(keeps) })
+}
+
+/// Values that are written one behind the other.
+struct Written<T> {
+    first: NonNull<T>,
+    count: usize,
+}
+
+impl<T: 'static> Written<T> {
+    /// # Safety
+    ///
+    /// There is room for all values that are written, it is aligned, and never given back while they are used.
+    unsafe fn new(first: NonNull<u8>) -> Self {
+        Self { first: first.cast(), count: 0 }
+    }
+
+    fn push(&mut self, value: T) {
+        // Safety: see `new`.
+        unsafe { self.first.add(self.count).write(value) };
+        self.count += 1;
+    }
+
+    fn last(&mut self) -> Option<&mut T> {
+        let at = self.count.checked_sub(1)?;
+        // Safety: it was written.
+        Some(unsafe { self.first.add(at).as_mut() })
+    }
+
+    fn all(self) -> &'static [T] {
+        // Safety: so many were written.
+        unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.count) }
+    }
 }
 
 fn asked(process: &ProcessState, code: FilterCode, size: u64) -> Option<JudgedQuestion> {

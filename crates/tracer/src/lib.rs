@@ -50,6 +50,7 @@ cfg_if! {
         mod place;
         mod process;
         mod register;
+        mod remember;
         mod selection;
         mod stack;
         mod thread;

@@ -313,6 +313,20 @@ fn holder(process: &ProcessState) -> u32 {
     if pid == process.pid() { tid() } else { process.pid() }
 }
 
+/// An address that only this thread has, while it lives.
+#[inline]
+pub(crate) fn pointer() -> usize {
+    let pointer;
+    // Safety: the instruction reads the thread pointer; on x86-64 its first word is its own address.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        core::arch::asm!("mov {}, qword ptr fs:[0]", out(reg) pointer, options(nostack, readonly, pure, preserves_flags));
+        #[cfg(target_arch = "aarch64")]
+        core::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, nomem, pure, preserves_flags));
+    }
+    pointer
+}
+
 pub(crate) fn tid() -> u32 {
     // Safety: it cannot fail.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }

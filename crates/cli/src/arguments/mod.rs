@@ -32,8 +32,8 @@ pub(crate) use reading::{ImportArguments, ReadingArguments};
 #[cfg(any(target_os = "linux", feature = "view"))]
 pub(crate) use record::SessionArguments;
 pub(crate) use record::{
-    DoctorArguments, RecordArguments, RecoverArguments, SessionsArguments, SnapshotArguments, StatusArguments,
-    StopArguments, SwitchArguments, TriggerArguments,
+    DoctorArguments, LimitArguments, RecordArguments, RecoverArguments, SessionsArguments, SnapshotArguments,
+    StatusArguments, StopArguments, SwitchArguments, TriggerArguments,
 };
 #[cfg(target_os = "linux")]
 pub(crate) use record::{LossMode, RecordTarget, RuleArguments, TriggerDoes, TriggerPrograms};
@@ -93,6 +93,8 @@ pub(crate) enum Command {
     Disable(SwitchArguments),
     /// Start, stop or snapshot a session at events, at once and in the program
     Trigger(TriggerArguments),
+    /// List and set limits: which events programs keep of those that took long, or of many
+    Limit(LimitArguments),
     /// Write the current contents of a flight recorder as a trace
     Snapshot(SnapshotArguments),
     /// End a session

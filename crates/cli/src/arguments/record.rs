@@ -19,6 +19,7 @@ Examples:
   kymo record --mode overwrite --detach --name flight && sleep 60; kymo snapshot flight
   kymo record --rotate-size 100MiB --keep 1GiB --detach
   kymo record --trigger 'start on bench:begin' --trigger 'stop on bench:end' -- ./bench
+  kymo record --only 'slow: http:end over 5ms since http:begin by id' -- ./server
   kymo record --capture-output -- make      record the output lines, with timestamps
   kymo record --to console -e 'net:*' -- ./server    print the events at once, and keep no trace
 
@@ -107,6 +108,10 @@ pub(crate) struct SessionArguments {
     /// trigger --help`; repeatable
     #[arg(long = "trigger", value_name = "TRIGGER")]
     pub(crate) triggers: Vec<String>,
+    /// Of some events, keep only those that took long, or some of many: `http:end over 5ms since http:begin by id`, `net:poll
+    /// every 100`, `net:error at most 10 in 1s by port`; see `kymo limit --help`; repeatable
+    #[arg(long = "only", value_name = "RULE")]
+    pub(crate) rules: Vec<String>,
     /// Record the lines of COMMAND's standard output and error as events `output:stdout` and `output:stderr`, regardless
     /// of the selected events
     #[arg(long, requires = "command")]
@@ -144,6 +149,7 @@ impl SessionArguments {
             ("--rotate-time", self.rotate_time.is_some()),
             ("--keep", self.keep.is_some()),
             ("--trigger", !self.triggers.is_empty()),
+            ("--only", !self.rules.is_empty()),
             ("--capture-output", self.capture_output),
             ("--prepare", self.prepare),
             ("--duration", self.duration.is_some()),
@@ -295,6 +301,57 @@ pub(crate) struct TriggerArguments {
     /// Stop recording now; the session stays, `kymo stop` ends it
     #[arg(long, group = "turn")]
     pub(crate) stop: bool,
+    /// The session; required if there are several
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) session: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const LIMIT_HELP: &str = "\
+Examples:
+  kymo record --only 'slow: http:end over 5ms since http:begin by id per route' -- ./server
+  kymo limit                                list the rules of sessions, and what they have kept
+  kymo limit slow 20ms                      set a limit while programs run
+  kymo limit slow 1s --kind /report         that of one kind of its events
+  kymo limit slow --reset                   the limit of its words again
+  kymo limit --add 'net:poll every 100'     another rule
+  kymo limit --remove slow
+
+A rule is about events of programs, which remember what it needs:
+  EVENTS over TIME since EVENTS             events that come later than this after those that begin
+  EVENTS over p99 since EVENTS              the same, later than the running percentile of all
+  EVENTS every N                            the first one, and each N-th after it
+  EVENTS at most N in TIME                  the first N, again after each such time
+with `by FIELD[,FIELD]`, for each value apart (`by id=request`: `id` of the event, `request` of the begin; `by
+thread`), and `per FIELD`, for kinds of events with limits of their own. `NAME:` before it names it.
+Events that are kept have the field `took_ns`, the time since their begin. An event whose begin is not
+known is kept.
+
+Exit status: 0 events of running programs match, 1 no event matches yet, 2 wrong usage.";
+
+#[derive(Args)]
+#[command(after_help = LIMIT_HELP, group = ArgGroup::new("change").multiple(false))]
+pub(crate) struct LimitArguments {
+    /// The rule
+    #[arg(value_name = "RULE")]
+    pub(crate) rule: Option<String>,
+    /// Its new limit: a time, or a number of events
+    #[arg(value_name = "LIMIT", group = "change")]
+    pub(crate) limit: Option<String>,
+    /// Of this kind of its events alone
+    #[arg(short, long, value_name = "KIND", requires = "rule")]
+    pub(crate) kind: Option<String>,
+    /// Its limit is that of its words again
+    #[arg(long, group = "change", requires = "rule")]
+    pub(crate) reset: bool,
+    /// Add a rule; one of the same name is replaced
+    #[arg(long, value_name = "RULE", group = "change", conflicts_with = "rule")]
+    pub(crate) add: Option<String>,
+    /// Remove a rule
+    #[arg(long, value_name = "RULE", group = "change", conflicts_with = "rule")]
+    pub(crate) remove: Option<String>,
     /// The session; required if there are several
     #[arg(short, long, value_name = "NAME")]
     pub(crate) session: Option<String>,

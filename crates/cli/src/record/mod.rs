@@ -9,6 +9,7 @@
 mod child;
 mod console;
 mod doctor;
+mod limit;
 mod place;
 mod recover;
 mod session;
@@ -48,6 +49,7 @@ pub(crate) fn run(command: &Command) -> Result<CommandOutcome, StopReason> {
         Command::Disable(arguments) => switch::disable(arguments),
         Command::Filter(arguments) => switch::filter(arguments),
         Command::Trigger(arguments) => trigger::run(arguments),
+        Command::Limit(arguments) => limit::run(arguments),
         Command::Snapshot(arguments) => switch::snapshot(arguments),
         Command::Stop(arguments) => switch::stop(arguments),
         Command::Status(arguments) => status::run(arguments),

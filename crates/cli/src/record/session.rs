@@ -506,6 +506,7 @@ fn options(
         duration_ms: arguments.duration.map(|nanos| nanos.div_ceil(1_000_000)),
         command: (!arguments.command.is_empty()).then(|| command().collect::<Vec<_>>().join(" ")),
         triggers: super::trigger::parse_all(&arguments.triggers)?,
+        rules: super::limit::parse_all(&arguments.rules)?,
         counters: Vec::new(),
         drains: false,
         flush_ms: None,

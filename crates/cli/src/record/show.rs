@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use kymo_recorder::capture::LineCount;
 use kymo_recorder::protocol::{LostEvents, SessionSummary};
+use kymo_recorder::rule::RuleStatus;
 use kymo_recorder::select::SelectionRule;
 use kymo_recorder::trigger::{TriggerScope, TriggerStatus};
 use kymo_schema::level::LogLevel;
@@ -48,6 +49,7 @@ pub(crate) fn ended(summary: &SessionSummary, told: &SessionFacts<'_>) -> String
         let cut = if cut == 0 { String::new() } else { format!(", {} of them cut", grouped(cut)) };
         text += &format!("  output    {}{cut}, recorded by kymo itself\n", counted(lines, "line"));
     }
+    text += &rules(summary);
     text += &counters(told);
     if summary.filtered > 0 {
         text += &format!("  filtered  {}\n", counted(summary.filtered, "event"));
@@ -73,6 +75,7 @@ fn kept(summary: &SessionSummary, told: &SessionFacts<'_>, snapshots: u32) -> St
         (duration(i128::from(summary.milliseconds) * 1_000_000), counted(summary.programs, "program"));
     let taken = counted(snapshots.into(), "snapshot");
     let text = format!("kept the events of {programs} in memory for {took}; {taken} taken\n")
+        + &rules(summary)
         + &counters(told)
         + &unprinted(summary, told)
         + &problems(summary);
@@ -92,6 +95,14 @@ fn unprinted(summary: &SessionSummary, told: &SessionFacts<'_>) -> String {
         ),
     };
     problem.unwrap_or_default() + &events
+}
+
+/// What rules have kept and let go.
+fn rules(summary: &SessionSummary) -> String {
+    let mut text = Vec::new();
+    // Memory takes any text.
+    summary.rules.iter().for_each(|status| rule_status(status, &mut text).expect("there is memory"));
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 fn counters(told: &SessionFacts<'_>) -> String {
@@ -248,6 +259,53 @@ pub(super) fn rule(rule: &SelectionRule) -> String {
     };
     let filter = rule.filter.as_ref().map_or(String::new(), |filter| format!(", if {filter}"));
     events + &level + &of + &filter
+}
+
+/// Kinds of a rule that are shown.
+const KINDS_SHOWN: usize = 10;
+
+/// A rule with its counts and limits, for people.
+pub(super) fn rule_status(status: &RuleStatus, out: &mut impl Write) -> io::Result<()> {
+    let RuleStatus { options, words, kept, let_go, unknown, forgotten, programs, without, why, running_ns, kinds } =
+        status;
+    let ns = |ns: u64| duration(ns.into());
+    writeln!(
+        out,
+        "  rule      {}: kept {} of {} ({words})",
+        options.name,
+        grouped(*kept),
+        counted(kept + let_go, "event")
+    )?;
+    let is_set = options.set.is_some().then(|| format!("limit {}", options.limit()));
+    let running = running_ns.map(|running| format!("the running limit is {}", ns(running)));
+    let now: Vec<String> = is_set.into_iter().chain(running).collect();
+    if !now.is_empty() {
+        writeln!(out, "            {}", now.join("; "))?;
+    }
+    if *unknown > 0 {
+        writeln!(out, "            {} had no known begin, and are kept", format!("{} of these", grouped(*unknown)))?;
+    }
+    if *forgotten > 0 {
+        writeln!(out, "            {} were forgotten, as there were too many at a time", counted(*forgotten, "key"))?;
+    }
+    for kind in kinds.iter().take(KINDS_SHOWN) {
+        let set = kind.set_ns.map(|set| format!("limit {}", ns(set)));
+        let running = kind.running_ns.map(|running| format!("running limit {}", ns(running)));
+        let its: Vec<String> = set.into_iter().chain(running).chain([counted(kind.events, "event")]).collect();
+        writeln!(out, "            {}: {}", kind.name, its.join(", "))?;
+    }
+    if kinds.len() > KINDS_SHOWN {
+        writeln!(out, "            and {} more", counted((kinds.len() - KINDS_SHOWN) as u64, "kind"))?;
+    }
+    if *without > 0 {
+        let all = counted((*programs).max(*without), "program");
+        writeln!(
+            out,
+            "            {without} of {all} cannot ask it: all of their events are recorded: {}",
+            why.join("; ")
+        )?;
+    }
+    Ok(())
 }
 
 /// A trigger with its state, for people.

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use kymo_schema::definition::EventClass;
 
-use crate::daemon::started;
-use crate::daemon::{Daemon, SETTLE};
+use crate::daemon::{Daemon, SETTLE, rules, started};
 use crate::filters;
 use crate::program::{DrainTiming, Process};
 use crate::protocol::{
@@ -30,6 +29,7 @@ impl Daemon {
             RecorderRequest::Start { options } => self.start(who, *options),
             RecorderRequest::Take { session, step } => self.take(session.as_deref(), step),
             RecorderRequest::Trigger { session, trigger } => self.trigger(session.as_deref(), *trigger),
+            RecorderRequest::Rule { session, change } => self.rule(session.as_deref(), change),
             RecorderRequest::Turn { session, turn } => self.turn(session.as_deref(), &turn),
             RecorderRequest::Snapshot { session, output } => self.snapshot(session.as_deref(), output),
             RecorderRequest::Stop { session, all } => self.stop(session.as_deref(), all),
@@ -69,6 +69,7 @@ impl Daemon {
                 return Err(format!("there are two triggers `{}`", trigger.name));
             }
         }
+        rules::check(&options.rules)?;
         let owner = (!options.is_detached).then_some(who);
         let output = options.output.clone();
         // Its first files may not be there yet.
@@ -240,7 +241,7 @@ impl Daemon {
         Ok(RecorderReply::Triggered { matched, status })
     }
 
-    fn matched(&self, rule: &SelectionRule, session: &RecordingSession) -> Matched {
+    pub(super) fn matched(&self, rule: &SelectionRule, session: &RecordingSession) -> Matched {
         let classes = self.classes_within(rule, Some(session));
         let its =
             |(who, class): &&(&ProgramId, &EventClass)| rule.takes(&who.candidate(), &class.full_name(), class.level);
@@ -342,10 +343,14 @@ impl Daemon {
     }
 
     /// Status of sessions.
-    fn session_statuses(&self) -> Vec<SessionStatus> {
+    pub(super) fn session_statuses(&self) -> Vec<SessionStatus> {
         let status = |session: &RecordingSession| {
             let mut status = session.status();
             let its = || self.served.iter().filter(|served| session.takes_program(&served.who));
+            for rule in &mut status.summary.rules {
+                its().for_each(|served| served.add_rule(rule, &session.rules));
+                rules::sort_kinds(rule);
+            }
             for trigger in &mut status.triggers {
                 its().for_each(|served| served.add_trigger(&session.name, trigger, &session.triggers));
             }

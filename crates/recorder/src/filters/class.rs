@@ -7,6 +7,7 @@ use kymo_filter::{Binding, FieldResolver, Verdict};
 use kymo_filter::{Filter, FilterNote, FilterProblem, MissingName, PathMeaning, ProblemKind};
 use kymo_ir::predicate::{ArgumentLayout, Input, InputPlace, Predicate, Refusal, Test};
 use kymo_lane::contexts;
+use kymo_lane::judgement::KeyValue;
 use kymo_schema::definition::EventClass;
 use kymo_schema::field::{FieldType, ScalarType};
 use kymo_units::ByteOrder;
@@ -170,6 +171,31 @@ fn of_traces(names: &ClassNames<'_>, (path, span): (kymo_filter::NamePath, Range
     let PathMeaning::Missing { near } = names.find(&path) else { return None };
     let help = near.first().map(|near| format!("there is `{near}`"));
     is_of_traces(&path).then(|| FilterProblem { span, kind: ProblemKind::NotWhileRecorded(path.to_string()), help })
+}
+
+/// The place of a field among the arguments of a class, as a part of a key.
+///
+/// # Errors
+///
+/// Why it cannot be one, for people.
+pub fn key_value(class: &EventClass, field: &str) -> Result<KeyValue, String> {
+    let Some(at) = class.fields.iter().position(|known| known.name == field) else {
+        let near = kymo_filter::nearest(field, class.fields.iter().map(|known| known.name.as_str()));
+        let help = near.first().map_or_else(String::new, |near| format!("; there is `{near}`"));
+        return Err(format!("{} has no field `{field}`{help}", class.full_name()));
+    };
+    let (_, places) = arguments(class);
+    match (&class.fields[at].kind, places[at]) {
+        (FieldType::Scalar(scalar), InputPlace::Integer { offset, bytes, .. }) => {
+            let is_signed = match scalar {
+                ScalarType::Integer(integer) | ScalarType::Enumeration(integer, _) => integer.is_signed,
+                ScalarType::Real(_) | ScalarType::Boolean => false,
+            };
+            Ok(KeyValue::Number { offset, bytes, is_signed })
+        }
+        (FieldType::Text | FieldType::FixedText(_), InputPlace::Pointer { offset }) => Ok(KeyValue::Text { offset }),
+        _ => Err(format!("`{field}` of {} is no whole number and no text: it cannot be a key", class.full_name())),
+    }
 }
 
 /// The structure of a class' arguments: its size, and the place of each field; for arrays, the

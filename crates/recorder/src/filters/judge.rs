@@ -23,8 +23,19 @@ pub struct JudgedEvent<'a> {
     pub id: u16,
     /// Its class.
     pub class: &'a EventClass,
-    /// Groups that keep it, and triggers that it fires, each with a filter.
-    pub entries: Vec<(JudgementKind, &'a ClassFilter)>,
+    /// Groups that keep it, triggers that it fires, and rules that it begins for.
+    pub entries: Vec<JudgedEntry<'a>>,
+}
+
+/// A question about an event that is judged.
+#[derive(Clone, Debug)]
+pub struct JudgedEntry<'a> {
+    /// Its subject.
+    pub kind: JudgementKind,
+    /// The filter.
+    pub filter: &'a ClassFilter,
+    /// Rules that are asked if that says yes, each with its keys.
+    pub rules: Vec<JudgementKind>,
 }
 
 /// A judgement before it is compiled.
@@ -35,7 +46,7 @@ pub(super) struct JudgementSource {
 }
 
 /// Its questions: `None` is the one with the answer yes.
-pub(super) type JudgementQuestions = Vec<(JudgementKind, Option<FilterSource>)>;
+pub(super) type JudgementQuestions = Vec<(JudgementKind, Option<FilterSource>, Vec<JudgementKind>)>;
 
 impl Placer {
     /// Puts judgements of events into the program. Where that cannot be, all events of a class are recorded, and fire
@@ -53,7 +64,7 @@ impl Placer {
         let sources: Vec<Result<JudgementSource, Placed>> = events.iter().map(source).collect();
         let mut once = HashSet::new();
         let unknown = sources.iter().flatten().filter(|source| !self.judged.contains_key(source));
-        let unknown = unknown.filter(|source| source.entries.len() <= ENTRIES_MAX && once.insert(*source));
+        let unknown = unknown.filter(|source| length(&source.entries) <= ENTRIES_MAX && once.insert(*source));
         // Judgements beyond the free slots are not compiled.
         let unknown: Vec<&JudgementSource> = unknown.take(self.slots.len()).collect();
         let mut why = self.write_questions(lane, compiler, &unknown)?;
@@ -91,11 +102,18 @@ impl Placer {
         source: &JudgementSource,
     ) -> Result<Result<Placed, Option<FallbackReason>>, V::Fault> {
         let code = |question: &FilterSource| self.codes.get(question).copied();
-        let entries = source.entries.iter().map(|(kind, question)| match question {
-            None => Some(JudgementEntry { kind: *kind, question: None }),
-            Some(question) => Some(JudgementEntry { kind: *kind, question: Some(code(question)?) }),
-        });
-        let Some(entries) = entries.collect::<Option<Vec<_>>>() else { return Ok(Err(None)) };
+        let mut entries = Vec::new();
+        for (kind, question, rules) in &source.entries {
+            let question = match question {
+                None => None,
+                Some(question) => match code(question) {
+                    Some(code) => Some(code),
+                    None => return Ok(Err(None)),
+                },
+            };
+            entries.push(JudgementEntry { kind: *kind, question });
+            entries.extend(rules.iter().map(|kind| JudgementEntry { kind: *kind, question: None }));
+        }
         let mut bytes = vec![0; judgement::bytes(entries.len())];
         let code = self.whole.get(&source.entries).map(|code| (code.offset, code.bytes));
         let head = JudgementHead { id: source.id, code };
@@ -118,7 +136,8 @@ impl Placer {
         sources: &[&JudgementSource],
     ) -> Result<Vec<FallbackReason>, V::Fault> {
         let mut once = HashSet::new();
-        let unknown = sources.iter().flat_map(|source| &source.entries).filter_map(|(_, question)| question.as_ref());
+        let unknown =
+            sources.iter().flat_map(|source| &source.entries).filter_map(|(_, question, _)| question.as_ref());
         let unknown = unknown.filter(|question| !self.codes.contains_key(question) && once.insert(*question));
         let mut new: Vec<New> = unknown.map(|question| New::of(question, compiler)).collect();
         self.write_native(compiler, &mut new);
@@ -161,28 +180,35 @@ impl Placer {
 /// The judgement of an event; `Err`: one of its questions cannot be asked in programs.
 fn source(event: &JudgedEvent<'_>) -> Result<JudgementSource, Placed> {
     let mut entries = Vec::new();
-    for (kind, filter) in &event.entries {
+    for JudgedEntry { kind, filter, rules } in &event.entries {
         match (filter.verdict(), question(filter, event.class)) {
             (Verdict::NeverTrue, _) => {}
-            (Verdict::AlwaysTrue, _) => entries.push((*kind, None)),
-            (Verdict::Depends, Ok(asked)) => entries.push((*kind, Some(asked))),
+            (Verdict::AlwaysTrue, _) => entries.push((*kind, None, rules.clone())),
+            (Verdict::Depends, Ok(asked)) => entries.push((*kind, Some(asked), rules.clone())),
             (Verdict::Depends, Err(placed)) => return Err(placed),
         }
     }
     Ok(JudgementSource { id: event.id, entries })
 }
 
-/// One function for all questions; `None`: a trigger has none, so that it is called at each event.
+/// Number of entries with those of rules.
+fn length(entries: &JudgementQuestions) -> usize {
+    entries.iter().map(|(_, _, rules)| 1 + rules.len()).sum()
+}
+
+/// One function for all questions; `None`: there are rules, or a trigger without a question, so that the other one is
+/// called at each event.
 fn whole(entries: &JudgementQuestions, addresses: JudgeAddresses) -> Option<NativeJudgement<'_>> {
     let JudgeAddresses { function: otherwise, stopped } = addresses;
     let mut whole = NativeJudgement { rare: Vec::new(), groups: Vec::new(), otherwise, stopped };
-    for (kind, question) in entries {
+    for (kind, question, rules) in entries {
         let question = question.as_ref().map(FilterSource::as_native);
         match kind {
-            JudgementKind::Trigger(_) => whole.rare.push(question?),
-            JudgementKind::Groups(bits) => {
+            JudgementKind::Trigger(_) if rules.is_empty() => whole.rare.push(question?),
+            JudgementKind::Groups(bits) if rules.is_empty() => {
                 whole.groups.push(((bits & OTHER_GROUPS == 0).then_some(*bits), question));
             }
+            _ => return None,
         }
     }
     (otherwise != 0 && stopped != 0).then_some(whole)

@@ -19,7 +19,9 @@
 //! where its steps begin        the same for those whose size has to be found out
 //! ```
 
-use kymo_lane::{VERDICT_BYTES, VERDICT_ID, VERDICT_UNJUDGED, contexts};
+use std::collections::HashMap;
+
+use kymo_lane::{VERDICT_BYTES, VERDICT_ID, VERDICT_KEPT, VERDICT_MORE, VERDICT_UNJUDGED, contexts};
 use kymo_schema::definition;
 use kymo_schema::field::{ByteCount, DefinedField, FieldType, IntegerType, ScalarType};
 use kymo_writer::EVENT_HEAD_BYTES;
@@ -39,6 +41,8 @@ pub enum EventTreatment {
     Drop,
     /// A filter decides on each.
     Ask(u16),
+    /// The same; those with a known begin have the second ID, and the time since then behind their fields.
+    AskSince(u16, u16),
     /// They cannot be kept, and are counted.
     Lose,
     /// Their definition cannot be used: they are counted, and skipped.
@@ -51,6 +55,8 @@ pub struct TreatmentTable {
     entries: Vec<u64>,
     steps: Vec<WalkStep>,
     contexts: Vec<WalkStep>,
+    /// IDs of events with the time since their begin, by ID of the program.
+    since: HashMap<u16, u16>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,8 +104,11 @@ pub struct EventWalk {
     offset: u32,
 }
 
-/// Words of a program about its next event with an ID: it has fired triggers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Bytes of the time since a begin, behind the fields of an event.
+pub const SINCE_BYTES: usize = 8;
+
+/// Words of a program about its next event with an ID: it has fired triggers, or rules keep it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventVerdict {
     /// The event's ID.
     pub event: u16,
@@ -111,23 +120,74 @@ pub struct EventVerdict {
     pub changes: [u32; 2],
     /// The program has not judged it.
     pub is_unjudged: bool,
+    /// Groups of sessions whose filters and rules keep it, while they record; `None`: no rule was asked.
+    pub kept: Option<u8>,
+    /// Ticks since its begin, by group; 0: none is known.
+    pub since: [u64; 8],
 }
 
 impl EventVerdict {
-    fn of(bytes: &[u8]) -> Option<Self> {
-        let [e0, e1, groups, flags, t0, t1, t2, t3, ref changes @ ..] = *bytes else { return None };
-        let change = |at: usize| Some(u32::from_le_bytes(changes.get(at..at + 4)?.try_into().ok()?));
-        let changes = [change(0)?, change(4)?];
-        let (event, triggers) = (u16::from_le_bytes([e0, e1]), u32::from_le_bytes([t0, t1, t2, t3]));
-        Some(Self { event, groups, triggers, changes, is_unjudged: flags & VERDICT_UNJUDGED != 0 })
+    /// A verdict, which may go on with the one before.
+    fn of(bytes: &[u8], before: Option<Self>) -> Option<Self> {
+        let [e0, e1, groups, flags, t0, t1, t2, t3, ref last @ ..] = *bytes else { return None };
+        let event = u16::from_le_bytes([e0, e1]);
+        let mut verdict =
+            before.filter(|before| flags & VERDICT_MORE != 0 && before.event == event).unwrap_or_default();
+        verdict.event = event;
+        let (first, second) = last.split_first_chunk::<4>()?;
+        let [first, second] = [*first, *second.first_chunk::<4>()?].map(u32::from_le_bytes);
+        if flags & VERDICT_KEPT == 0 {
+            verdict.groups |= groups;
+            verdict.triggers |= u32::from_le_bytes([t0, t1, t2, t3]);
+            verdict.changes = [first, second];
+            verdict.is_unjudged |= flags & VERDICT_UNJUDGED != 0;
+        } else {
+            verdict.kept = Some(verdict.kept.unwrap_or(0) | groups);
+            let since = u64::from(second) << 32 | u64::from(first);
+            let its = verdict.since.iter_mut().enumerate().filter(|(group, _)| groups >> group & 1 != 0);
+            its.for_each(|(_, of)| *of = since);
+        }
+        Some(verdict)
+    }
+
+    /// Whether rules keep the event for a session with this group, as a bit, and for how long its begin is past, in
+    /// ticks; `None`: the program has not asked them.
+    #[must_use]
+    pub fn kept_by_rules(&self, group: u8) -> Option<Option<u64>> {
+        let kept = self.kept.filter(|_| group != 0 && !self.is_unjudged)?;
+        Some((kept & group != 0).then(|| self.since[group.trailing_zeros() as usize % 8]))
+    }
+}
+
+/// What becomes of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventFate {
+    /// It is dropped.
+    Drop,
+    /// It is kept.
+    Keep,
+    /// It is kept, so many nanoseconds after its begin.
+    KeepSince(u64),
+}
+
+impl EventFate {
+    /// Kept or not.
+    #[must_use]
+    pub fn of(is_kept: bool) -> Self {
+        if is_kept { Self::Keep } else { Self::Drop }
     }
 }
 
 /// Decides on events of a walk.
 pub trait JudgeEvents {
-    /// Whether to keep an event, by its ID in the program, with its time in ticks after the begin of the run, and the
-    /// bytes after its head.
-    fn passes(&mut self, id: u16, offset: u32, event: &[u8]) -> bool;
+    /// Whether to keep an event, by its ID in the program, with its time in ticks after the begin of the run, the
+    /// bytes after its head, and its verdict.
+    fn passes(&mut self, id: u16, offset: u32, event: &[u8], verdict: Option<&EventVerdict>) -> EventFate;
+
+    /// Nanoseconds since the begin of an event that is kept anyway; `None`: none is known.
+    fn since(&self, _: &EventVerdict) -> Option<u64> {
+        None
+    }
 
     /// Whether the verdict about an event keeps it, at any time.
     fn forces(&mut self, verdict: &EventVerdict) -> bool;
@@ -252,6 +312,12 @@ impl EventWalk {
             offset: 0,
         }
     }
+
+    /// The same where the events begin behind so many bytes that are free, so that what is kept may be longer.
+    #[must_use]
+    pub fn begin_behind(free: usize) -> Self {
+        Self { read: free, ..Self::begin() }
+    }
 }
 
 impl TreatmentTable {
@@ -260,7 +326,7 @@ impl TreatmentTable {
     pub fn new(contexts: &[DefinedField]) -> Self {
         let mut steps = Vec::new();
         contexts.iter().for_each(|field| add(&mut steps, &field.kind));
-        Self { entries: Vec::new(), steps: Vec::new(), contexts: steps }
+        Self { entries: Vec::new(), steps: Vec::new(), contexts: steps, since: HashMap::new() }
     }
 
     /// Sets how to treat events of an id.
@@ -281,6 +347,10 @@ impl TreatmentTable {
             EventTreatment::Keep(to) => (KEEP, to),
             EventTreatment::Drop => (DROP, 0),
             EventTreatment::Ask(to) => (ASK, to),
+            EventTreatment::AskSince(to, with_since) => {
+                self.since.insert(id, with_since);
+                (ASK, to)
+            }
             EventTreatment::Lose => (LOSE, 0),
             EventTreatment::Refuse => (REFUSE, 0),
         };
@@ -330,40 +400,58 @@ impl TreatmentTable {
             }
             (walk.offset, walk.read) = (offset, end);
             if entry == 0 {
-                walk.verdict = EventVerdict::of(&bytes[end - VERDICT_BYTES as usize..end]);
+                walk.verdict = EventVerdict::of(&bytes[end - VERDICT_BYTES as usize..end], walk.verdict.take());
                 continue;
             }
-            let is_forced = walk.verdict.is_some_and(|verdict| verdict.event == id)
-                && walk.verdict.take().is_some_and(|verdict| judge.forces(&verdict))
+            let verdict =
+                if walk.verdict.is_some_and(|verdict| verdict.event == id) { walk.verdict.take() } else { None };
+            let is_forced = verdict.is_some_and(|verdict| judge.forces(&verdict))
                 && (times.judged.0..=times.judged.1).contains(&offset);
             if part.lacks(offset) && !is_forced && part.turn(offset).lacks(offset) {
                 walk.outside += 1;
                 continue;
             }
-            let is_kept = match what & !VARIABLE {
-                KEEP => true,
-                ASK => is_forced || judge.passes(id, offset, &bytes[at + EVENT_HEAD_BYTES..end]),
+            let fate = match what & !VARIABLE {
+                KEEP => EventFate::Keep,
+                ASK if is_forced => {
+                    verdict.and_then(|verdict| judge.since(&verdict)).map_or(EventFate::Keep, EventFate::KeepSince)
+                }
+                ASK => judge.passes(id, offset, &bytes[at + EVENT_HEAD_BYTES..end], verdict.as_ref()),
                 LOSE => {
                     walk.lost += 1;
-                    false
+                    EventFate::Drop
                 }
                 REFUSE => {
                     walk.refused += 1;
-                    false
+                    EventFate::Drop
                 }
-                _ => false,
+                _ => EventFate::Drop,
             };
-            if is_kept {
-                bytes[at..at + 2].copy_from_slice(&(entry as u16).to_le_bytes());
-                if walk.kept != at {
-                    bytes.copy_within(at..end, walk.kept);
-                }
-                walk.first = if walk.events == 0 { offset } else { walk.first };
-                walk.kept += end - at;
-                walk.events += 1;
+            if fate == EventFate::Drop {
+                continue;
             }
+            bytes[at..at + 2].copy_from_slice(&(entry as u16).to_le_bytes());
+            if walk.kept != at {
+                bytes.copy_within(at..end, walk.kept);
+            }
+            if let EventFate::KeepSince(nanos) = fate {
+                self.add_since(id, nanos, (at, end), bytes, walk);
+            }
+            walk.first = if walk.events == 0 { offset } else { walk.first };
+            walk.kept += end - at;
+            walk.events += 1;
         }
         WalkStop::End
+    }
+
+    /// Adds the time since its begin to an event that was moved to its place: its verdict was longer, and is gone.
+    #[cold]
+    fn add_since(&self, id: u16, nanos: u64, (at, end): (usize, usize), bytes: &mut [u8], walk: &mut EventWalk) {
+        let place = walk.kept + (end - at);
+        let Some(with_since) = self.since.get(&id).filter(|_| place + SINCE_BYTES <= end) else { return };
+        bytes[walk.kept..walk.kept + 2].copy_from_slice(&with_since.to_le_bytes());
+        bytes[place..place + SINCE_BYTES].copy_from_slice(&nanos.to_le_bytes());
+        walk.kept += SINCE_BYTES;
     }
 
     /// Bytes of a verdict behind its head: the contexts come first.
@@ -469,8 +557,12 @@ mod tests {
     struct Sevens;
 
     impl JudgeEvents for Sevens {
-        fn passes(&mut self, _: u16, _: u32, event: &[u8]) -> bool {
-            event.first() == Some(&7)
+        fn passes(&mut self, _: u16, _: u32, event: &[u8], verdict: Option<&EventVerdict>) -> EventFate {
+            match verdict.and_then(|verdict| verdict.kept_by_rules(1)) {
+                Some(None) => EventFate::Drop,
+                Some(Some(ticks)) if ticks > 0 => EventFate::KeepSince(10 * ticks),
+                _ => EventFate::of(event.first() == Some(&7)),
+            }
         }
 
         fn forces(&mut self, verdict: &EventVerdict) -> bool {
@@ -544,7 +636,7 @@ mod tests {
             verdict(76, 1, 1),
         ];
         let none = TickRange { begin: 0, first: 1, last: 0, ..ALL };
-        let open = EventVerdict { event: 1, groups: 1, triggers: 9, changes: [0; 2], is_unjudged: false };
+        let open = EventVerdict { event: 1, groups: 1, triggers: 9, ..EventVerdict::default() };
         assert_eq!(kept(&told.concat(), &none), (vec![2], 3, Some(open), WalkStop::End));
         // A verdict at the end of a run is about an event of the next one.
         let mut walk = EventWalk::begin();
@@ -553,6 +645,41 @@ mod tests {
         assert_eq!(table.walk(&mut next, &none, &mut walk, &mut Sevens), WalkStop::End);
         assert_eq!((walk.events, walk.verdict), (1, None));
         assert_eq!(kept(&verdict(1, 1, 1)[..20], &none).3, WalkStop::Broken);
+    }
+
+    /// Events that rules keep have the time since their begin; what follows them has room for it.
+    #[test]
+    fn rules_keep_and_measure() {
+        let mut table = TreatmentTable::new(&[]);
+        table.say(0, &[number("a", 1)], EventTreatment::AskSince(0, 9));
+        table.say(1, &[number("a", 1)], EventTreatment::Keep(1));
+        let verdict = |flags: u8, groups: u8, since: u64| {
+            event(VERDICT_ID, 1, &[&[0, 0, groups, flags, 0, 0, 0, 0], &since.to_le_bytes()[..]].concat())
+        };
+        let all = [
+            event(0, 1, &[5]),
+            verdict(VERDICT_KEPT, 1, 30),
+            event(0, 1, &[1]),
+            verdict(VERDICT_KEPT, 2, 0),
+            event(0, 1, &[2]),
+            event(1, 1, &[3]),
+            verdict(VERDICT_KEPT, 0, 0),
+            verdict(VERDICT_KEPT | VERDICT_MORE, 1, 40),
+            verdict(VERDICT_KEPT | VERDICT_MORE, 2, 50),
+            event(0, 1, &[4]),
+            event(0, 1, &[7]),
+        ];
+        let since = |value: u8, nanos: u64| event(9, 1, &[&[value], &nanos.to_le_bytes()[..]].concat());
+        let wanted = [since(1, 300), event(1, 1, &[3]), since(4, 400), event(0, 1, &[7])].concat();
+        let times = TickRange { begin: 0, ..ALL };
+        let (kept, walk, stop) = walked(&table, &all.concat(), &times);
+        assert_eq!((kept, walk.events, stop), (wanted, 4, WalkStop::End));
+        // The verdict was in the run before.
+        let mut walk = EventWalk::begin_behind(SINCE_BYTES);
+        walk.verdict = EventVerdict::of(&verdict(VERDICT_KEPT, 1, 30)[6..], None);
+        let mut bytes = [&[0xff; SINCE_BYTES][..], &event(0, 1, &[1]), &event(1, 1, &[3])].concat();
+        assert_eq!(table.walk(&mut bytes, &times, &mut walk, &mut Sevens), WalkStop::End);
+        assert_eq!(bytes[..walk.kept], [since(1, 300), event(1, 1, &[3])].concat());
     }
 
     #[test]

@@ -8,10 +8,11 @@ use kymo_schema::definition::{ContextClass, EventClass};
 
 use crate::filters::{ClassFilter, ProgramConstants, RecordedEvent, RecorderFilter};
 use crate::program::ProgramIdentity;
-use crate::program::walk::EventVerdict;
+use crate::program::walk::{EventFate, EventVerdict};
+use crate::rule::{RuleOptions, RuleTest};
 use crate::select::{RecordDecision, SelectionRule, SessionSelection};
 use crate::session::serve::ProgramId;
-use crate::trace::{Choose, ClassDecision};
+use crate::trace::{AskedEvent, Choose, ClassDecision};
 
 /// Programs that the environment of a new trace names.
 const BINARIES_MAX: usize = 32;
@@ -25,9 +26,11 @@ pub(crate) struct Choosing {
     pub(crate) selection: SessionSelection,
     pub(crate) known: HashMap<u64, ProgramId>,
     /// By program and class.
-    pub(crate) filters: ClassTable<RecorderFilter>,
+    pub(crate) filters: ClassTable<AskedClass>,
     /// Events that triggers watch.
     pub(crate) watched: Vec<SelectionRule>,
+    /// Rules that limit them.
+    pub(crate) rules: Vec<RuleOptions>,
     pub(crate) filtered: u64,
     pub(crate) problems: Vec<String>,
     /// The run that is being filtered.
@@ -40,10 +43,27 @@ pub(crate) struct RunFacts {
     pub(crate) thread: WriterThread,
     /// The session's group in the program, as a bit; 0: none.
     pub(crate) groups: u8,
+    /// Ticks in a second.
+    pub(crate) frequency: u64,
     /// Changes of the program's groups that are the session's: those of firings that count.
     pub(crate) changes: Vec<u32>,
     /// Classes of the program's own contexts.
     pub(crate) own: Vec<Option<Arc<ContextClass>>>,
+}
+
+/// A class whose events the recorder looks at one by one.
+#[derive(Debug)]
+pub(crate) struct AskedClass {
+    filter: RecorderFilter,
+    /// The program decides by rules, where it can.
+    has_rules: bool,
+}
+
+impl RunFacts {
+    fn nanos(&self, ticks: u64) -> u64 {
+        let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(self.frequency.max(1));
+        u64::try_from(nanos).unwrap_or(u64::MAX)
+    }
 }
 
 impl Choosing {
@@ -69,21 +89,31 @@ impl Choose for Choosing {
         let Some(who) = self.known.get(&program.key) else { return ClassDecision::Drop };
         let (candidate, name) = (who.candidate(), class.full_name());
         let is_watched = self.watched.iter().any(|rule| rule.takes(&candidate, &name, class.level));
+        let mut its_rules = self.rules.iter().filter(|rule| rule.takes_name(&name)).peekable();
+        let has_rules = its_rules.peek().is_some();
+        let is_timed = its_rules.any(|rule| matches!(rule.asks.test, RuleTest::Over { .. }));
+        let asked = if is_timed { ClassDecision::AskSince } else { ClassDecision::Ask };
         let expressions = match self.selection.chosen(&candidate, &name, class.level) {
             RecordDecision::When(expressions) => expressions,
+            // What the program has not asked its rules about is kept.
+            RecordDecision::Yes if has_rules => Vec::new(),
             RecordDecision::Yes => return ClassDecision::Keep,
             // Without a filter none passes: those are recorded that have fired a trigger.
             RecordDecision::No if is_watched => return ClassDecision::Ask,
             RecordDecision::No => return ClassDecision::Drop,
         };
         let facts = ProgramConstants { pid: Some(program.pid), contexts: &self.run.own };
-        match ClassFilter::of_texts(expressions.iter().map(String::as_str), class, facts) {
+        let filter = match expressions.is_empty() {
+            true => Ok(ClassFilter::always()),
+            false => ClassFilter::of_texts(expressions.iter().map(String::as_str), class, facts),
+        };
+        match filter {
             Ok(filter) => {
-                let asked = filter.asked(class, facts);
                 // The class' address is its identity: the program's list holds it as long as the
                 // program is known, and `parts` removes the filters with it.
-                self.filters.insert((program.key, std::ptr::from_ref(class) as usize), asked);
-                ClassDecision::Ask
+                let place = (program.key, std::ptr::from_ref(class) as usize);
+                self.filters.insert(place, AskedClass { filter: filter.asked(class, facts), has_rules });
+                asked
             }
             Err(refusal) => {
                 self.problems.push(format!("{} is not recorded: {}", class.full_name(), refusal.0.trim_end()));
@@ -92,13 +122,26 @@ impl Choose for Choosing {
         }
     }
 
-    fn passes(&mut self, program: &ProgramIdentity, class: &EventClass, contexts: &[u8], fields: &[u8]) -> bool {
+    fn passes(&mut self, event: &AskedEvent<'_>) -> EventFate {
+        let AskedEvent { program, class, contexts, fields, verdict } = *event;
         let place = (program.key, std::ptr::from_ref(class) as usize);
-        let Some(filter) = self.filters.get(&place) else { return false };
-        let RunFacts { contexts: mask, thread, .. } = &self.run;
+        let Some(AskedClass { filter, has_rules }) = self.filters.get(&place) else { return EventFate::Drop };
+        let RunFacts { contexts: mask, thread, groups, .. } = &self.run;
+        if let Some(kept) = verdict.filter(|_| *has_rules).and_then(|verdict| verdict.kept_by_rules(*groups)) {
+            return match kept {
+                None => EventFate::Drop,
+                Some(0) => EventFate::Keep,
+                Some(ticks) => EventFate::KeepSince(self.run.nanos(ticks)),
+            };
+        }
         let keeps = filter.keeps(&RecordedEvent { thread, contexts: *mask, carried: contexts, fields });
         self.filtered += u64::from(!keeps);
-        keeps
+        EventFate::of(keeps)
+    }
+
+    fn since(&self, verdict: &EventVerdict) -> Option<u64> {
+        let ticks = verdict.kept_by_rules(self.run.groups).flatten().filter(|ticks| *ticks > 0);
+        ticks.map(|ticks| self.run.nanos(ticks))
     }
 
     fn forces(&mut self, _: &ProgramIdentity, verdict: &EventVerdict) -> bool {

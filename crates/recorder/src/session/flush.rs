@@ -176,6 +176,8 @@ impl RecordingSession {
         session.choosing.known = self.choosing.known.clone();
         session.choosing.watched = self.triggers.rules();
         session.triggers = self.triggers.clone();
+        session.rules = self.rules.clone();
+        session.choosing.rules = self.rules.all().to_vec();
         Ok(session)
     }
 }

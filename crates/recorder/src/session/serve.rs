@@ -5,6 +5,7 @@
 //!            └────> Seen:   what it is, for people; not held                 otherwise: others may record it
 //! ```
 
+mod rules;
 mod triggers;
 
 use std::collections::{BTreeSet, HashMap};
@@ -83,6 +84,8 @@ pub(crate) struct Served {
     watch: TriggerWatch,
     /// Triggers that the program judges, and the ticks from which on it does.
     judged: HashMap<triggers::JudgedTrigger, u64>,
+    /// Rules that the program does not ask about some events, to be told.
+    rule_problems: BTreeSet<rules::RuleProblem>,
 }
 
 /// A program that no session wants events of.
@@ -167,6 +170,7 @@ impl Served {
             watched: HashMap::new(),
             watch: TriggerWatch::default(),
             judged: HashMap::new(),
+            rule_problems: BTreeSet::new(),
         };
         served.note(new);
         served.note_full();
@@ -302,6 +306,7 @@ impl Served {
         let filters = self.filters(&others);
         let of_groups: Vec<_> = grouped.iter().map(|session| self.filters(&[session])).collect();
         let triggers = self.trigger_filters(&wanting);
+        let rules = self.event_rules(&grouped);
         let carried =
             filters.iter().chain(of_groups.iter().flatten()).filter_map(|(_, _, filter)| filter.as_ref().ok());
         let carried = carried.chain(triggers.values().flatten().map(|trigger| &trigger.filter));
@@ -326,7 +331,7 @@ impl Served {
                 }
             }
         } else {
-            self.settle_groups(&grouped, (switched, &filters), &of_groups, &triggers, compiler)?;
+            self.settle_groups(&grouped, (switched, &filters), &of_groups, (&triggers, &rules), compiler)?;
         }
         self.unsettled.clear();
         Ok(())

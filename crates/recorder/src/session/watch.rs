@@ -14,7 +14,7 @@ use kymo_schema::definition::EventClass;
 use crate::filters::{ClassFilter, ProgramConstants, RecordedEvent, RecorderFilter};
 use crate::program::run::EventRun;
 use crate::program::walk::{
-    self, EventTreatment, EventVerdict, EventWalk, JudgeEvents, TickRange, TreatmentTable, WalkStop,
+    self, EventFate, EventTreatment, EventVerdict, EventWalk, JudgeEvents, TickRange, TreatmentTable, WalkStop,
 };
 use crate::program::{Program, ProgramFacts};
 
@@ -114,7 +114,7 @@ impl TriggerWatch {
         let mut walk = EventWalk::begin();
         walk.verdict = self.verdicts.remove(&run.lane);
         loop {
-            let mut judge = WatchJudge { triggers: &self.triggers, table, run, verdict: None, fired };
+            let mut judge = WatchJudge { triggers: &self.triggers, table, run, fired };
             let WalkStop::Unknown(id) = table.walk(&mut bytes, &times, &mut walk, &mut judge) else {
                 self.verdicts.extend(walk.verdict.map(|verdict| (run.lane, verdict)));
                 return;
@@ -135,17 +135,14 @@ struct WatchJudge<'a, 'f> {
     triggers: &'a HashMap<u16, Vec<WatchedTrigger>>,
     table: &'a TreatmentTable,
     run: &'a EventRun<'a>,
-    /// About the next event.
-    verdict: Option<EventVerdict>,
     fired: &'f mut WatchedFirings,
 }
 
 impl JudgeEvents for WatchJudge<'_, '_> {
-    fn passes(&mut self, id: u16, offset: u32, event: &[u8]) -> bool {
+    fn passes(&mut self, id: u16, offset: u32, event: &[u8], verdict: Option<&EventVerdict>) -> EventFate {
         let ticks = self.run.begin + u64::from(offset);
         let (carried, fields) = event.split_at(self.table.context_bytes(event));
         let (thread, contexts) = (&self.run.thread, self.run.contexts);
-        let verdict = self.verdict.take();
         let is_unjudged = verdict.is_some_and(|verdict| verdict.is_unjudged);
         for trigger in self.triggers.get(&id).into_iter().flatten() {
             let event = RecordedEvent { thread, contexts, carried, fields };
@@ -164,11 +161,10 @@ impl JudgeEvents for WatchJudge<'_, '_> {
             let firing = Firing { number, ticks, trigger: 0, action, groups, event: id, tid };
             self.fired.firings.push((trigger.name.clone(), firing));
         }
-        false
+        EventFate::Drop
     }
 
-    fn forces(&mut self, verdict: &EventVerdict) -> bool {
-        self.verdict = Some(*verdict);
+    fn forces(&mut self, _: &EventVerdict) -> bool {
         false
     }
 }

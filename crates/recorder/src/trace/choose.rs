@@ -3,7 +3,8 @@
 use crate::clock::step_max;
 use crate::program::run::{EventRun, LaneEnd, RunSink};
 use crate::program::walk::{
-    self, EventTreatment, EventVerdict, EventWalk, JudgeEvents, TickRange, TreatmentTable, WalkStop, wanted_parts,
+    self, EventFate, EventTreatment, EventVerdict, EventWalk, JudgeEvents, TickRange, TreatmentTable, WalkStop,
+    wanted_parts,
 };
 use crate::program::{ProgramFacts, ProgramIdentity};
 use crate::trace::Output;
@@ -18,6 +19,8 @@ pub enum ClassDecision {
     Keep,
     /// It depends on the event: [`Choose::passes`].
     Ask,
+    /// The same, and some events have a time since their begin.
+    AskSince,
 }
 
 /// Selects the events that a session wants.
@@ -26,15 +29,35 @@ pub trait Choose {
     /// [`Output::choose_again`](crate::trace::Output::choose_again).
     fn choose(&mut self, program: &ProgramIdentity, class: &EventClass) -> ClassDecision;
 
-    /// Called for each event of classes that are [`ClassDecision::Ask`]: its contexts and its
-    /// fields, as encoded.
-    fn passes(&mut self, program: &ProgramIdentity, class: &EventClass, contexts: &[u8], fields: &[u8]) -> bool;
+    /// Called for each event of classes that are [`ClassDecision::Ask`] or [`ClassDecision::AskSince`]: its contexts and
+    /// its fields, as encoded, and its verdict.
+    fn passes(&mut self, event: &AskedEvent<'_>) -> EventFate;
+
+    /// Nanoseconds since the begin of an event with this verdict; `None`: none is known.
+    fn since(&self, _: &EventVerdict) -> Option<u64> {
+        None
+    }
 
     /// Whether the trace has an event because of its verdict: it has started or stopped recording. Its
     /// class is not [`ClassDecision::Drop`].
     fn forces(&mut self, _: &ProgramIdentity, _: &EventVerdict) -> bool {
         false
     }
+}
+
+/// An event that a trace may have.
+#[derive(Clone, Copy, Debug)]
+pub struct AskedEvent<'e> {
+    /// Its program.
+    pub program: &'e ProgramIdentity,
+    /// Its class.
+    pub class: &'e EventClass,
+    /// Its contexts, as encoded.
+    pub contexts: &'e [u8],
+    /// Its fields, as encoded.
+    pub fields: &'e [u8],
+    /// What the program says about it.
+    pub verdict: Option<&'e EventVerdict>,
 }
 
 /// Decides on the events of a walk over a run of a program.
@@ -45,10 +68,17 @@ pub(crate) struct RunJudge<'a> {
 }
 
 impl JudgeEvents for RunJudge<'_> {
-    fn passes(&mut self, id: u16, _: u32, event: &[u8]) -> bool {
-        let class = self.program.events.get(usize::from(id)).and_then(Option::as_ref);
+    fn passes(&mut self, id: u16, _: u32, event: &[u8], verdict: Option<&EventVerdict>) -> EventFate {
         let (contexts, fields) = event.split_at(self.table.context_bytes(event));
-        class.is_some_and(|class| self.choose.passes(&self.program.identity, class, contexts, fields))
+        let program = &self.program.identity;
+        match self.program.events.get(usize::from(id)) {
+            Some(Some(class)) => self.choose.passes(&AskedEvent { program, class, contexts, fields, verdict }),
+            _ => EventFate::Drop,
+        }
+    }
+
+    fn since(&self, verdict: &EventVerdict) -> Option<u64> {
+        self.choose.since(verdict)
     }
 
     fn forces(&mut self, verdict: &EventVerdict) -> bool {
@@ -65,8 +95,8 @@ impl Choose for Everything {
         ClassDecision::Keep
     }
 
-    fn passes(&mut self, _: &ProgramIdentity, _: &EventClass, _: &[u8], _: &[u8]) -> bool {
-        true
+    fn passes(&mut self, _: &AskedEvent<'_>) -> EventFate {
+        EventFate::Keep
     }
 }
 
@@ -106,7 +136,7 @@ pub(crate) fn chosen(
         let what = match choose.choose(&program.identity, event) {
             ClassDecision::Drop => EventTreatment::Drop,
             ClassDecision::Keep => EventTreatment::Keep(0),
-            ClassDecision::Ask => EventTreatment::Ask(0),
+            ClassDecision::Ask | ClassDecision::AskSince => EventTreatment::Ask(0),
         };
         table.say(id, &event.fields, what);
     }

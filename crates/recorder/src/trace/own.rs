@@ -12,6 +12,7 @@ use kymo_writer::EVENT_HEAD_BYTES;
 use crate::clock::ClockSample;
 use crate::program::ProgramIdentity;
 use crate::program::objects::ExecutableObject;
+use crate::session::rules::SavedCounts;
 use crate::trace::chunk::{PacketOrigin, PacketSpan};
 
 /// Why events were lost.
@@ -82,7 +83,12 @@ fn event(rest: &mut &[u8]) -> Option<Option<TraceLoss>> {
             let (events, events_ever, bytes) = (next_number(rest)?, next_number(rest)?, next_number(rest)?);
             Some(Some(TraceLoss { program, lane, why, events, events_ever, bytes }))
         }
-        4 => take(rest, 33).map(|_| None),
+        4 => {
+            take(rest, 40)?;
+            let length = take(rest, 2)?;
+            take(rest, u16::from_le_bytes([length[0], length[1]]).into()).map(|_| None)
+        }
+        5 => take(rest, 33).map(|_| None),
         _ => None,
     }
 }
@@ -99,8 +105,11 @@ fn next_number(rest: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes))
 }
 
+/// Number of [`CLASSES`].
+pub(crate) const CLASSES_MAX: usize = 5;
+
 /// Classes that every trace has, in the order of their ids.
-pub(crate) static CLASSES: LazyLock<[Arc<EventClass>; 4]> = LazyLock::new(|| {
+pub(crate) static CLASSES: LazyLock<[Arc<EventClass>; CLASSES_MAX]> = LazyLock::new(|| {
     let text = |name: &str| field(name, FieldType::Text);
     let labels = ["no_lane", "unreadable", "other_time", "unwritten", "undefined", "full"].into_iter().zip(0..);
     let labels = labels.map(|(name, value)| ValueLabel { name: name.to_owned(), value }).collect();
@@ -131,7 +140,16 @@ pub(crate) static CLASSES: LazyLock<[Arc<EventClass>; 4]> = LazyLock::new(|| {
         text("path"),
         text("build_id"),
     ];
-    [class("clock", clock), class("process", process), class("lost", lost), class("object", object)]
+    let rule = vec![
+        number("program", false, true),
+        number("kept", false, false),
+        number("let_go", false, false),
+        number("unknown", false, false),
+        number("forgotten", false, false),
+        text("rule"),
+    ];
+    [("clock", clock), ("process", process), ("lost", lost), ("object", object), ("rule", rule)]
+        .map(|(name, fields)| class(name, fields))
 });
 
 /// The class of counters of CPUs, which only prepared sessions have. Its id follows those of [`CLASSES`].
@@ -162,7 +180,7 @@ const WAITING_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct OwnEvents {
     /// Ids of the event classes.
-    ids: [u16; 4],
+    ids: [u16; CLASSES_MAX],
     /// Bytes of a packet before its events.
     before: usize,
     pub(crate) bytes: Vec<u8>,
@@ -185,7 +203,7 @@ pub(crate) struct Put<E> {
 }
 
 impl OwnEvents {
-    pub(crate) fn new(ids: [u16; 4], before: usize, now: u64) -> Self {
+    pub(crate) fn new(ids: [u16; CLASSES_MAX], before: usize, now: u64) -> Self {
         Self { ids, before, bytes: vec![0; before], events: 0, begin: now, end: now, waiting: VecDeque::new() }
     }
 
@@ -257,6 +275,14 @@ impl OwnEvents {
         self.put(self.ids[3], cycles, &fields);
     }
 
+    /// What a program has kept and let go for a rule of the session so far.
+    pub(crate) fn rule(&mut self, cycles: u64, program: u64, rule: &str, counts: &SavedCounts) {
+        let SavedCounts { kept, let_go, unknown, forgotten } = *counts;
+        let mut fields = [program, kept, let_go, unknown, forgotten].map(u64::to_le_bytes).concat();
+        add_texts(&mut fields, [rule]);
+        self.put(self.ids[4], cycles, &fields);
+    }
+
     pub(crate) fn lost(&mut self, cycles: u64, loss: &TraceLoss) {
         let mut fields = [loss.program.to_le_bytes(), u64::from(loss.lane).to_le_bytes()].concat();
         fields.push(loss.why as u8);
@@ -276,7 +302,7 @@ impl OwnEvents {
     }
 }
 
-fn add_texts(fields: &mut Vec<u8>, texts: [&str; 2]) {
+fn add_texts<const N: usize>(fields: &mut Vec<u8>, texts: [&str; N]) {
     for text in texts {
         let length = (0..=text.len().min(4096)).rev().find(|length| text.is_char_boundary(*length)).unwrap_or(0);
         fields.extend((length as u16).to_le_bytes());
@@ -293,15 +319,16 @@ mod tests {
 
     #[test]
     fn what_was_said_is_read_again() {
-        let mut own = OwnEvents::new([0, 1, 2, 3], BEFORE_EVENTS, 5);
+        let mut own = OwnEvents::new([0, 1, 2, 3, 4], BEFORE_EVENTS, 5);
         let sample = crate::clock::TickSource::begin(kymo_lane::ClockSource::Monotonic).watched();
         let text = || "of a program".to_owned();
         let identity = ProgramIdentity { key: 7, pid: 8, name: text(), path: text(), ..ProgramIdentity::default() };
         let loss = TraceLoss { program: 7, lane: 3, why: LossCause::NoLane, events: 4, events_ever: 6, bytes: 0 };
         own.clock(6, &sample);
         let offset = CounterOffset { offset_ticks: -5, error_ticks: 6, trip_ticks: 11 };
-        own.cpu_clock(4, 6, &CpuCounter { cpu: 1, offset: Some(offset) });
-        own.cpu_clock(4, 6, &CpuCounter { cpu: 2, offset: None });
+        own.rule(6, 7, "slow", &SavedCounts { kept: 1, let_go: 2, unknown: 3, forgotten: 4 });
+        own.cpu_clock(5, 6, &CpuCounter { cpu: 1, offset: Some(offset) });
+        own.cpu_clock(5, 6, &CpuCounter { cpu: 2, offset: None });
         own.process(7, &identity, None);
         own.lost(8, &loss);
         own.clock(9, &sample);
@@ -312,7 +339,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written_waits_and_is_lost_where_too_much_waits() {
-        let mut own = OwnEvents::new([0, 1, 2, 3], BEFORE_EVENTS, 5);
+        let mut own = OwnEvents::new([0, 1, 2, 3, 4], BEFORE_EVENTS, 5);
         let loss = TraceLoss { program: 7, lane: 3, why: LossCause::NoLane, events: 4, events_ever: 6, bytes: 0 };
         own.lost(8, &loss);
         let put = own.write(PacketOrigin::default(), |bytes, _| {

@@ -83,7 +83,7 @@ impl Output {
         // back.
         let now = clock.now().saturating_sub(facts.base).max(chunk.end(0));
         // `last_begun` has checked that the journal gives the recorder's own events these ids.
-        let own = OwnEvents::new([0, 1, 2, 3], chunk.before_events(), now);
+        let own = OwnEvents::new([0, 1, 2, 3, 4], chunk.before_events(), now);
         let mut output = Self::of(path, options, clock, (facts, chunk, own, 0));
         let since = Duration::from_nanos(uptime_ns().saturating_sub(beginning.began_ns).try_into().unwrap_or(0));
         output.chunk_begin = Instant::now().checked_sub(since).unwrap_or_else(Instant::now);

@@ -8,9 +8,10 @@ use kymo_lane::{
     ClockSource, FilterEngine, Firing, GROUPS_MAX, OTHER_GROUPS, TRIGGERS_MAX, TriggerAction, TriggerState,
 };
 
+use super::rules::EventRules;
 use super::{EventFilter, Served};
 use crate::clock::ticks;
-use crate::filters::{ClassFilter, FilterCompiler, JudgedEvent, Placed, Placer, ProgramConstants};
+use crate::filters::{ClassFilter, FilterCompiler, JudgedEntry, JudgedEvent, Placed, Placer, ProgramConstants};
 use crate::program::groups::LearnedFirings;
 use crate::session::triggers::{ProgramFiring, SessionTriggers, TriggerPlaces};
 use crate::session::watch::TriggerName;
@@ -39,7 +40,7 @@ pub(super) struct TriggerFilter {
 pub(super) type JudgedTrigger = (u16, TriggerName, u64);
 
 /// Entries of an event's judgement.
-type EntryFilters = Vec<(JudgementKind, ClassFilter)>;
+type EntryFilters = Vec<(JudgementKind, ClassFilter, Vec<JudgementKind>)>;
 
 impl Served {
     /// The same with sessions that triggers control: images of the control bytes, of which the program itself
@@ -49,13 +50,13 @@ impl Served {
         grouped: &[&RecordingSession],
         (others, filters): (Vec<(u16, u8)>, &[EventFilter]),
         of_groups: &[Vec<EventFilter>],
-        triggers: &HashMap<u16, Vec<TriggerFilter>>,
+        (triggers, rules): (&HashMap<u16, Vec<TriggerFilter>>, &HashMap<u16, EventRules>),
         compiler: &mut FilterCompiler,
     ) -> io::Result<()> {
         let key = self.key();
         let groups: Vec<u8> = grouped.iter().filter_map(|session| session.triggers.group(key)).collect();
         let mut images: Vec<[u8; GROUPS_MAX as usize + 1]> = Vec::new();
-        let mut entries: Vec<(usize, &Vec<TriggerFilter>, EntryFilters)> = Vec::new();
+        let mut entries: Vec<(usize, &[TriggerFilter], EntryFilters)> = Vec::new();
         let of_groups_placed = of_groups.iter().map(|filters| self.place(filters, compiler));
         let of_groups_placed = of_groups_placed.collect::<io::Result<Vec<_>>>()?;
         for (at, (id, control)) in others.iter().enumerate() {
@@ -65,28 +66,40 @@ impl Served {
                 controls[usize::from(*group) + 1] = placed[at].1;
             }
             images.push(controls);
-            let Some(fired) = triggers.get(id).filter(|_| !self.is_dead) else { continue };
+            let none = EventRules::default();
+            let (fired, its_rules) = match (triggers.get(id), rules.get(id)) {
+                _ if self.is_dead => continue,
+                (None, None) => continue,
+                (fired, rules) => (fired.map_or(&[][..], Vec::as_slice), rules.unwrap_or(&none)),
+            };
             let always = ClassFilter::always();
             let wants = |filter: &'_ Result<ClassFilter, u8>| match filter {
                 Ok(filter) => Some(filter.clone()),
                 Err(1) => Some(always.clone()),
                 Err(_) => None,
             };
-            let of_others = wants(&filters[at].2).map(|filter| (JudgementKind::Groups(OTHER_GROUPS), filter));
-            let its = groups
-                .iter()
-                .zip(of_groups)
-                .filter_map(|(group, filters)| Some((JudgementKind::Groups(1 << group), wants(&filters[at].2)?)));
-            let fires = fired
-                .iter()
-                .filter_map(|trigger| Some((JudgementKind::Trigger(trigger.number?), trigger.filter.clone())));
+            let of_others =
+                wants(&filters[at].2).map(|filter| (JudgementKind::Groups(OTHER_GROUPS), filter, Vec::new()));
+            let its = groups.iter().zip(of_groups).filter_map(|(group, filters)| {
+                let rules = its_rules.asked.get(group).cloned().unwrap_or_default();
+                Some((JudgementKind::Groups(1 << group), wants(&filters[at].2)?, rules))
+            });
+            let fires = fired.iter().filter_map(|trigger| {
+                Some((JudgementKind::Trigger(trigger.number?), trigger.filter.clone(), Vec::new()))
+            });
             // The recorder watches the other triggers.
             let watched = fired.iter().filter(|trigger| trigger.number.is_none());
-            let watched = watched.map(|trigger| (JudgementKind::Groups(OTHER_GROUPS), trigger.filter.clone()));
-            entries.push((at, fired, fires.chain(of_others).chain(watched).chain(its).collect()));
+            let watched =
+                watched.map(|trigger| (JudgementKind::Groups(OTHER_GROUPS), trigger.filter.clone(), Vec::new()));
+            let begins = its_rules.begins.iter();
+            let begins = begins.map(|(rule, keys)| (JudgementKind::Begin(*rule), ClassFilter::always(), keys.clone()));
+            entries.push((at, fired, fires.chain(of_others).chain(watched).chain(its).chain(begins).collect()));
         }
         let judged = entries.iter().map(|(at, _, entries)| {
-            let entries = entries.iter().map(|(kind, filter)| (*kind, filter)).collect();
+            let entries = entries
+                .iter()
+                .map(|(kind, filter, rules)| JudgedEntry { kind: *kind, filter, rules: rules.clone() })
+                .collect();
             JudgedEvent { id: others[*at].0, class: &filters[*at].1, entries }
         });
         let placed = self.judge(&judged.collect::<Vec<_>>(), compiler)?;
@@ -97,6 +110,7 @@ impl Served {
             images[*at][0] = placed.control;
             if placed.control == 1 {
                 self.watch_all(fired, &placed);
+                self.lack_rules(rules.get(&others[*at].0), grouped, &placed);
             }
             judged.insert(others[*at].0, placed.control > 1);
             self.placed.insert(others[*at].0, placed);
@@ -236,7 +250,7 @@ impl Served {
     }
 
     /// Ticks of the program's clock in that time.
-    fn ticks_of(&self, ns: u64) -> u64 {
+    pub(super) fn ticks_of(&self, ns: u64) -> u64 {
         u64::try_from(u128::from(ns) * u128::from(self.frequency) / 1_000_000_000).unwrap_or(u64::MAX)
     }
 
@@ -399,9 +413,13 @@ impl Served {
     /// Gives sessions that triggers control their groups in this program, and the triggers their numbers.
     pub(crate) fn assign(&mut self, sessions: &mut [RecordingSession], clocks: &mut WatchedClocks) {
         let key = self.key();
-        let is_limited = |session: &RecordingSession| session.triggers.is_limited() && session.takes_program(&self.who);
-        if !self.program.has_triggers() || !sessions.iter().any(is_limited) {
+        let is_limited = |session: &RecordingSession| session.needs_group() && session.takes_program(&self.who);
+        if !sessions.iter().any(is_limited) {
             return;
+        }
+        if !self.program.has_triggers() {
+            let all = (0..sessions.len()).filter(|at| is_limited(&sessions[*at])).collect::<Vec<_>>();
+            return all.into_iter().for_each(|at| self.assign_rules(at, sessions));
         }
         if self.frequency == 0 {
             self.frequency = clocks.of(self.who.identity.clock).frequency();
@@ -410,7 +428,7 @@ impl Served {
         let firings = self.groups.next_firing(self.program.lane());
         self.groups.begin(known.min().unwrap_or(firings));
         for at in 0..sessions.len() {
-            if !sessions[at].triggers.is_limited() || !sessions[at].takes_program(&self.who) {
+            if !is_limited(&sessions[at]) {
                 continue;
             }
             let places = || sessions.iter().filter_map(|session| session.triggers.places.get(&key));
@@ -430,6 +448,7 @@ impl Served {
                     own.triggers.insert(name, number);
                 }
             }
+            self.assign_rules(at, sessions);
             // A recorder that goes on after this one needs the numbers.
             sessions[at].keep_again();
         }

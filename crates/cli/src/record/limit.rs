@@ -1,0 +1,95 @@
+//! `kymo limit`
+
+use std::io::{self, Write};
+
+use kymo_recorder::client::nonsense;
+use kymo_recorder::protocol::{RecorderReply, RecorderRequest, RuleChange, SessionStatus};
+use kymo_recorder::rule::RuleOptions;
+
+use super::show::rule_status;
+use super::{RecordProblem, ask, status};
+use crate::CommandOutcome;
+use crate::arguments::LimitArguments;
+use crate::message::plain_output;
+use crate::stop::StopReason;
+
+pub(crate) fn run(arguments: &LimitArguments) -> Result<CommandOutcome, RecordProblem> {
+    let Some(change) = change(arguments)? else { return list(arguments) };
+    let is_new = matches!(change, RuleChange::Set(_));
+    let question = RecorderRequest::Rule { session: arguments.session.clone(), change };
+    let RecorderReply::Ruled { matched, status } = ask(&question)? else { return Err(nonsense().into()) };
+    if arguments.json {
+        let told = serde_json::json!({ "matched": is_new.then_some(&matched), "session": &status });
+        writeln!(plain_output(), "{told}")?;
+    } else {
+        tell(&status)?;
+    }
+    if !is_new {
+        return Ok(CommandOutcome::Complete);
+    }
+    matched.warnings().iter().for_each(|warning| super::warn(warning));
+    Ok(if matched.events > 0 { CommandOutcome::Complete } else { CommandOutcome::Incomplete })
+}
+
+fn change(arguments: &LimitArguments) -> Result<Option<RuleChange>, StopReason> {
+    let LimitArguments { rule, limit, kind, reset, add, remove, .. } = arguments;
+    Ok(match (add, remove, rule, limit) {
+        (Some(text), ..) => parse_all(std::slice::from_ref(text))?.pop().map(|rule| RuleChange::Set(Box::new(rule))),
+        (_, Some(name), ..) => Some(RuleChange::Remove(name.clone())),
+        (_, _, Some(_), None) if !reset => {
+            let why = "a new limit is missing: `kymo limit RULE 5ms`, or `--reset`".to_owned();
+            return Err(StopReason::Usage(why));
+        }
+        (_, _, Some(rule), limit) => {
+            Some(RuleChange::Limit { rule: Some(rule.clone()), kind: kind.clone(), limit: limit.clone() })
+        }
+        (None, None, None, _) => None,
+    })
+}
+
+/// Rules of sessions that run.
+fn list(arguments: &LimitArguments) -> Result<CommandOutcome, RecordProblem> {
+    let mut sessions = status::status()?.map(|status| status.sessions).unwrap_or_default();
+    if let Some(name) = &arguments.session {
+        sessions.retain(|session| session.summary.session == *name);
+        if sessions.is_empty() {
+            return Err(StopReason::Usage(format!("there is no session `{name}`")).into());
+        }
+    }
+    if arguments.json {
+        writeln!(plain_output(), "{}", serde_json::to_string(&sessions).map_err(io::Error::from)?)?;
+    } else if sessions.is_empty() {
+        writeln!(plain_output(), "no session is recorded now")?;
+    } else {
+        sessions.iter().try_for_each(tell)?;
+    }
+    Ok(CommandOutcome::Complete)
+}
+
+fn tell(session: &SessionStatus) -> io::Result<()> {
+    let mut out = plain_output();
+    let none = if session.summary.rules.is_empty() { ": no rules" } else { "" };
+    writeln!(out, "session {}{none}", session.summary.session)?;
+    session.summary.rules.iter().try_for_each(|rule| rule_status(rule, &mut out))
+}
+
+/// Rules in words: [`RuleOptions::parse`].
+pub(super) fn parse_all(texts: &[String]) -> Result<Vec<RuleOptions>, StopReason> {
+    let mut all: Vec<RuleOptions> = Vec::new();
+    for text in texts {
+        let wrong =
+            |why: &str| StopReason::Usage(format!("rule `{text}`: {why}\nhelp: `kymo limit --help` shows rules"));
+        let mut rule = RuleOptions::parse(text).map_err(|why| wrong(&why))?;
+        let is_taken = |name: &str| all.iter().any(|known| known.name == name);
+        if is_taken(&rule.name) {
+            if text.trim_start().starts_with(&format!("{}:", rule.name)) && text.contains(": ") {
+                return Err(wrong("another rule has that name"));
+            }
+            let plain = rule.name.clone();
+            let numbered = (2..).map(|number| format!("{plain}-{number}"));
+            rule.name = numbered.into_iter().find(|name| !is_taken(name)).expect("numbers do not end");
+        }
+        all.push(rule);
+    }
+    Ok(all)
+}

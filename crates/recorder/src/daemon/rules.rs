@@ -1,0 +1,91 @@
+//! Requests about rules.
+
+use super::Daemon;
+use crate::program::DrainTiming;
+use crate::protocol::{Matched, RecorderReply, RuleChange};
+use crate::rule::{RULES_MAX, RuleOptions, RuleStatus};
+use crate::select::SelectionRule;
+
+impl Daemon {
+    pub(super) fn rule(&mut self, session: Option<&str>, change: RuleChange) -> Result<RecorderReply, String> {
+        let at = self.named(session)?;
+        self.find();
+        let name = self.sessions[at].name.clone();
+        let mut matched = Matched { session: name.clone(), ..Matched::default() };
+        let mut all = self.sessions[at].rules.all().to_vec();
+        if let RuleChange::Set(rule) = &change {
+            all.retain(|known| known.name != rule.name);
+            all.push((**rule).clone());
+            check(&all)?;
+            let events = SelectionRule { events: rule.events.clone(), ..SelectionRule::default() };
+            let found = self.matched(&events, &self.sessions[at]);
+            matched = Matched { session: name.clone(), ..found };
+        }
+        // Events recorded until now follow the old rules.
+        self.drain(DrainTiming::Now);
+        let is_limit = matches!(change, RuleChange::Limit { .. });
+        self.sessions[at].rule(|rules| match change {
+            RuleChange::Set(rule) => {
+                rules.set(*rule);
+                Ok(())
+            }
+            RuleChange::Remove(rule) if rules.remove(&rule) => Ok(()),
+            RuleChange::Remove(rule) => Err(unknown(&name, &rule, &all)),
+            RuleChange::Limit { rule, kind, limit } => {
+                let rule = match (rule, &all[..]) {
+                    (Some(rule), _) => rule,
+                    (None, [only]) => only.name.clone(),
+                    (None, []) => return Err(format!("session `{name}` has no rules")),
+                    (None, _) => return Err(format!("session `{name}` has several rules, and one has to be named")),
+                };
+                let options = rules.rule_mut(&rule).ok_or_else(|| unknown(&name, &rule, &all))?;
+                options.set_limit(kind.as_deref(), limit.as_deref())
+            }
+        })?;
+        self.sessions[at].keep(&self.folder);
+        if is_limit {
+            let Self { served, sessions, .. } = self;
+            served.iter().for_each(|program| program.set_limits(&sessions[at]));
+        } else {
+            self.has_changed = true;
+            self.find();
+        }
+        let status = Box::new(self.session_statuses().swap_remove(at));
+        Ok(RecorderReply::Ruled { matched, status })
+    }
+}
+
+/// Why these cannot be the rules of a session.
+pub(super) fn check(rules: &[RuleOptions]) -> Result<(), String> {
+    if rules.len() > RULES_MAX {
+        return Err(format!("a session has at most {RULES_MAX} rules"));
+    }
+    for (at, rule) in rules.iter().enumerate() {
+        if let Some(fault) = rule.fault() {
+            return Err(fault.to_owned());
+        }
+        if rules[..at].iter().any(|known| known.name == rule.name) {
+            return Err(format!("there are two rules `{}`: `NAME: ...` names one", rule.name));
+        }
+    }
+    Ok(())
+}
+
+fn unknown(session: &str, rule: &str, all: &[RuleOptions]) -> String {
+    let names: Vec<&str> = all.iter().map(|rule| rule.name.as_str()).collect();
+    let its = if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) };
+    format!("session `{session}` has no rule `{rule}`: {its}")
+}
+
+/// Kinds with most events first, and the limits that were set for them.
+pub(super) fn sort_kinds(rule: &mut RuleStatus) {
+    for (name, ns) in &rule.options.limits {
+        match rule.kinds.iter_mut().find(|kind| kind.name == *name) {
+            Some(kind) => kind.set_ns = Some(*ns),
+            None => {
+                rule.kinds.push(crate::rule::RuleKind { name: name.clone(), set_ns: Some(*ns), ..Default::default() })
+            }
+        }
+    }
+    rule.kinds.sort_by(|one, other| other.events.cmp(&one.events).then_with(|| one.name.cmp(&other.name)));
+}

@@ -1,0 +1,205 @@
+//! Rules of a session: what programs have kept and let go for it.
+//!
+//! ```text
+//! program   counts since it began ──> the session's share: those since it has the rule ──> summary, and events of the trace
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use kymo_lane::RuleCounts;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::uptime_ns;
+use crate::rule::{RuleOptions, RuleStatus};
+
+/// Reasons that are told.
+const WHYS_MAX: usize = 10;
+
+/// Rules of a session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SessionRules {
+    all: Vec<RuleOptions>,
+    /// By program and rule.
+    pub(crate) places: HashMap<u64, BTreeMap<String, RulePlace>>,
+    /// Counts of programs that are gone, and how many these are, by rule.
+    gone: BTreeMap<String, (SavedCounts, u64)>,
+    /// Programs that cannot ask a rule, and why, by rule.
+    without: BTreeMap<String, (BTreeSet<u64>, BTreeSet<String>)>,
+}
+
+/// A rule in a program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RulePlace {
+    /// Its number there.
+    pub(crate) number: u8,
+    /// Keys of different epochs are different.
+    pub(crate) epoch: u32,
+    /// Counts of the number before, and the last that are known.
+    before: SavedCounts,
+    now: SavedCounts,
+    /// Counts that the trace has.
+    told: SavedCounts,
+}
+
+/// Counts in a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SavedCounts {
+    pub(crate) kept: u64,
+    pub(crate) let_go: u64,
+    pub(crate) unknown: u64,
+    pub(crate) forgotten: u64,
+}
+
+impl From<RuleCounts> for SavedCounts {
+    fn from(counts: RuleCounts) -> Self {
+        let RuleCounts { kept, let_go, unknown, forgotten } = counts;
+        Self { kept, let_go, unknown, forgotten }
+    }
+}
+
+impl SavedCounts {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            kept: self.kept.saturating_add(other.kept),
+            let_go: self.let_go.saturating_add(other.let_go),
+            unknown: self.unknown.saturating_add(other.unknown),
+            forgotten: self.forgotten.saturating_add(other.forgotten),
+        }
+    }
+
+    fn since(self, before: Self) -> Self {
+        Self {
+            kept: self.kept.saturating_sub(before.kept),
+            let_go: self.let_go.saturating_sub(before.let_go),
+            unknown: self.unknown.saturating_sub(before.unknown),
+            forgotten: self.forgotten.saturating_sub(before.forgotten),
+        }
+    }
+}
+
+impl RulePlace {
+    /// A rule gets a number in a program that has counted so much under it before.
+    pub(crate) fn new(number: u8, before: RuleCounts) -> Self {
+        let (before, epoch) = (before.into(), (uptime_ns() / 1000) as u32);
+        Self { number, epoch, before, now: before, told: SavedCounts::default() }
+    }
+
+    /// The session's share of the counts.
+    pub(crate) fn counts(&self) -> SavedCounts {
+        self.now.since(self.before)
+    }
+
+    /// The share, if the trace does not have it yet; it has, after this.
+    pub(crate) fn untold(&mut self) -> Option<SavedCounts> {
+        let counts = self.counts();
+        let is_new = counts != self.told;
+        self.told = counts;
+        is_new.then_some(counts)
+    }
+}
+
+impl SessionRules {
+    pub(crate) fn new(all: Vec<RuleOptions>) -> Self {
+        Self { all, ..Self::default() }
+    }
+
+    pub(crate) fn all(&self) -> &[RuleOptions] {
+        &self.all
+    }
+
+    /// Adds a rule, or replaces that of its name, which begins anew then.
+    pub(crate) fn set(&mut self, options: RuleOptions) {
+        self.remove(&options.name);
+        self.all.push(options);
+    }
+
+    /// Removes a rule; returns whether it was there.
+    pub(crate) fn remove(&mut self, name: &str) -> bool {
+        let before = self.all.len();
+        self.all.retain(|known| known.name != name);
+        self.places.values_mut().for_each(|places| _ = places.remove(name));
+        self.gone.remove(name);
+        self.without.remove(name);
+        self.all.len() < before
+    }
+
+    /// A rule, to set its limits.
+    pub(crate) fn rule_mut(&mut self, name: &str) -> Option<&mut RuleOptions> {
+        self.all.iter_mut().find(|known| known.name == name)
+    }
+
+    /// A program cannot ask a rule.
+    pub(crate) fn lacks(&mut self, program: u64, name: &str, why: &str) {
+        let (programs, whys) = self.without.entry(name.to_owned()).or_default();
+        programs.insert(program);
+        if whys.len() < WHYS_MAX {
+            whys.insert(why.to_owned());
+        }
+    }
+
+    /// A program has these counts now.
+    pub(crate) fn learns(&mut self, program: u64, name: &str, counts: RuleCounts) {
+        if let Some(place) = self.places.get_mut(&program).and_then(|places| places.get_mut(name)) {
+            place.now = counts.into();
+        }
+    }
+
+    /// A program is gone.
+    pub(crate) fn parts(&mut self, program: u64) {
+        for (name, place) in self.places.remove(&program).into_iter().flatten() {
+            let (counts, programs) = self.gone.entry(name).or_default();
+            (*counts, *programs) = (counts.plus(place.counts()), *programs + 1);
+        }
+    }
+
+    /// States for people; the caller adds kinds and running limits.
+    pub(crate) fn statuses(&self) -> Vec<RuleStatus> {
+        let status = |options: &RuleOptions| {
+            let (gone, programs) = self.gone.get(&options.name).copied().unwrap_or_default();
+            let here = || self.places.values().filter_map(|places| places.get(&options.name));
+            let counts = here().fold(gone, |sum, place| sum.plus(place.counts()));
+            let without = self.without.get(&options.name);
+            RuleStatus {
+                options: options.clone(),
+                words: options.words(),
+                kept: counts.kept,
+                let_go: counts.let_go,
+                unknown: counts.unknown,
+                forgotten: counts.forgotten,
+                programs: programs + here().count() as u64,
+                without: without.map_or(0, |(programs, _)| programs.len() as u64),
+                why: without.map_or_else(Vec::new, |(_, whys)| whys.iter().cloned().collect()),
+                running_ns: None,
+                kinds: Vec::new(),
+            }
+        };
+        self.all.iter().map(status).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_has_the_counts_since_it_has_the_rule() {
+        let counts = |kept, let_go| RuleCounts { kept, let_go, ..RuleCounts::default() };
+        let mut rules = SessionRules::new(vec![RuleOptions::parse("a:b every 10").expect("it is one")]);
+        for (program, before) in [(1, counts(5, 50)), (2, counts(0, 0))] {
+            rules.places.entry(program).or_default().insert("b".to_owned(), RulePlace::new(3, before));
+        }
+        rules.learns(1, "b", counts(7, 68));
+        rules.learns(2, "b", counts(1, 9));
+        rules.learns(3, "b", counts(100, 100));
+        let place = rules.places.get_mut(&1).and_then(|places| places.get_mut("b")).expect("it is there");
+        assert_eq!(place.untold().map(|counts| (counts.kept, counts.let_go)), Some((2, 18)));
+        assert_eq!(place.untold(), None);
+        rules.parts(1);
+        rules.lacks(9, "b", "it is old");
+        let status = rules.statuses().remove(0);
+        assert_eq!((status.kept, status.let_go, status.programs, status.without), (3, 27, 2, 1));
+        rules.set(RuleOptions::parse("b: a:b every 20").expect("it is one"));
+        assert_eq!(rules.statuses()[0].kept, 0);
+    }
+}

@@ -1,0 +1,245 @@
+//! Rules of sessions in a program: what each event has to do with them, their limits and counts.
+
+use std::collections::{BTreeMap, HashMap};
+
+use kymo_lane::judgement::{JudgementKind, KeyValue, RuleKey, RuleNumber, RuleTest as LaneTest};
+use kymo_lane::{KeyHash, KindPlace, RULES_MAX};
+use kymo_schema::definition::EventClass;
+
+use super::Served;
+use crate::filters::{Placed, key_value};
+use crate::rule::{KeyField, RuleKind, RuleLimit, RuleQuestion, RuleStatus, RuleTest};
+use crate::session::rules::{RulePlace, SessionRules};
+use crate::session::{RecordingSession, WatchedClocks};
+
+/// Kinds of a rule that a status names.
+const KINDS_MAX: usize = 64;
+
+/// What an event has to do with rules.
+#[derive(Debug, Default)]
+pub(super) struct EventRules {
+    /// Rules that remember its time, each with its keys.
+    pub(super) begins: Vec<(RuleNumber, Vec<JudgementKind>)>,
+    /// Rules that a session asks about it, with their keys, by group.
+    pub(super) asked: BTreeMap<u8, Vec<JudgementKind>>,
+}
+
+/// Why a program does not ask a rule of a session about an event.
+pub(super) type RuleProblem = (String, String, String);
+
+impl Served {
+    /// What events that are not switched yet have to do with rules.
+    pub(super) fn event_rules(&mut self, sessions: &[&RecordingSession]) -> HashMap<u16, EventRules> {
+        let mut all = HashMap::<u16, EventRules>::new();
+        let mut problems: Vec<RuleProblem> = Vec::new();
+        for session in sessions {
+            let Some(group) = session.triggers.group(self.key()) else { continue };
+            let Some(places) = session.rules.places.get(&self.key()) else { continue };
+            for rule in session.rules.all() {
+                let Some(RulePlace { number, epoch, .. }) = places.get(&rule.name) else { continue };
+                let number = RuleNumber { number: *number, epoch: *epoch };
+                let mut problem = |why: String| problems.push((session.name.clone(), rule.name.clone(), why));
+                for id in &self.unsettled {
+                    let Some(Some(class)) = self.program.known().events.get(usize::from(*id)) else { continue };
+                    let name = class.full_name();
+                    if rule.asks.begins_at(&name) {
+                        match keys(&rule.asks, class, true) {
+                            Ok(keys) => all.entry(*id).or_default().begins.push((number, keys)),
+                            Err(why) => problem(why),
+                        }
+                    }
+                    if rule.takes_name(&name) {
+                        match keys(&rule.asks, class, false) {
+                            Ok(keys) => {
+                                let asked = all.entry(*id).or_default().asked.entry(group).or_default();
+                                asked.push(JudgementKind::Rule(number, test(&rule.asks.test)));
+                                asked.extend(keys);
+                            }
+                            Err(why) => problem(why),
+                        }
+                    }
+                }
+            }
+        }
+        self.rule_problems.extend(problems);
+        all
+    }
+
+    /// The program cannot judge an event: sessions record all events that their rules are about.
+    pub(super) fn lack_rules(&mut self, of: Option<&EventRules>, sessions: &[&RecordingSession], placed: &Placed) {
+        let Some(of) = of else { return };
+        let mut why: Vec<String> = placed.why.iter().map(ToString::to_string).collect();
+        if why.is_empty() {
+            why.push("a program cannot judge an event".to_owned());
+        }
+        for session in sessions {
+            let places = session.rules.places.get(&self.key()).into_iter().flatten();
+            for (name, place) in places {
+                let is_its =
+                    |kind: &JudgementKind| matches!(kind, JudgementKind::Rule(rule, _) if rule.number == place.number);
+                let begins = of.begins.iter().any(|(rule, _)| rule.number == place.number);
+                if begins || of.asked.values().flatten().any(is_its) {
+                    let problems = why.iter().map(|why| (session.name.clone(), name.clone(), why.clone()));
+                    self.rule_problems.extend(problems);
+                }
+            }
+        }
+    }
+
+    /// Gives rules of a session their numbers, where there are any.
+    pub(super) fn assign_rules(&self, at: usize, sessions: &mut [RecordingSession]) {
+        let key = self.key();
+        let lane = self.program.lane();
+        let is_able = lane.has_rules().unwrap_or(false) && sessions[at].triggers.group(key).is_some();
+        let others = sessions.iter().filter_map(|session| session.rules.places.get(&key)).flat_map(BTreeMap::values);
+        let mut numbers: Vec<u8> = others.map(|place| place.number).collect();
+        let session = &mut sessions[at];
+        for rule in session.rules.all().to_vec() {
+            let places = session.rules.places.entry(key).or_default();
+            if places.contains_key(&rule.name) {
+                continue;
+            }
+            let free = (0..RULES_MAX as u8).find(|number| !numbers.contains(number)).filter(|_| is_able);
+            let counts = free.and_then(|number| lane.forget_kinds(number).and_then(|()| lane.counts(number)).ok());
+            if let (Some(number), Some(counts)) = (free, counts) {
+                numbers.push(number);
+                places.insert(rule.name.clone(), RulePlace::new(number, counts));
+            } else {
+                let why = match lane.has_rules() {
+                    Ok(false) => "a program is built with a tracer that is older than rules",
+                    _ => "a program has too many rules, or sessions with rules and triggers",
+                };
+                session.rules.lacks(key, &rule.name, why);
+            }
+        }
+        self.set_limits(session);
+    }
+
+    /// Tells the program the limits of a session's rules.
+    pub(crate) fn set_limits(&self, session: &RecordingSession) {
+        let Some(places) = session.rules.places.get(&self.key()) else { return };
+        for rule in session.rules.all() {
+            let Some(place) = places.get(&rule.name) else { continue };
+            let (limit, window) = match rule.asks.test {
+                RuleTest::Over { limit: RuleLimit::Time(ns), .. } => (self.ticks_of(rule.set.unwrap_or(ns)), 0),
+                RuleTest::Over { limit: RuleLimit::Percentile(_), .. } => {
+                    (rule.set.map_or(0, |ns| self.ticks_of(ns)), 0)
+                }
+                RuleTest::Every(events) => (rule.set.unwrap_or(events.into()), 0),
+                RuleTest::AtMost { events, ns } => (rule.set.unwrap_or(events.into()), self.ticks_of(ns)),
+            };
+            let kinds: Vec<(u64, u64)> =
+                rule.limits.iter().flat_map(|(kind, ns)| hashes(kind).map(|hash| (hash, self.ticks_of(*ns)))).collect();
+            // If the program is gone, the next look reports that.
+            let lane = self.program.lane();
+            let _ = lane.set_limits_of(place.number, &kinds).and_then(|()| lane.set_limit(place.number, limit, window));
+        }
+    }
+
+    /// Sessions learn what the program has counted for their rules, and what it cannot ask.
+    pub(crate) fn tell_rules(&mut self, sessions: &mut [RecordingSession], clocks: &mut WatchedClocks) {
+        let key = self.key();
+        for (session, rule, why) in std::mem::take(&mut self.rule_problems) {
+            let its = sessions.iter_mut().find(|known| known.name == session);
+            its.into_iter().for_each(|session| session.rules.lacks(key, &rule, &why));
+        }
+        for session in sessions {
+            let places = session.rules.places.get(&key).into_iter().flatten();
+            let numbers: Vec<(String, u8)> = places.map(|(name, place)| (name.clone(), place.number)).collect();
+            for (name, number) in numbers {
+                if let Ok(counts) = self.program.lane().counts(number) {
+                    session.rules.learns(key, &name, counts);
+                }
+            }
+            session.tell_counts(self.program.known(), clocks);
+        }
+    }
+
+    /// Adds running limits and kinds of a rule in this program to its status.
+    pub(crate) fn add_rule(&self, status: &mut RuleStatus, rules: &SessionRules) {
+        let place = rules.places.get(&self.key()).and_then(|places| places.get(&status.options.name));
+        let (Some(place), RuleTest::Over { limit, per, .. }) = (place, &status.options.asks.test) else { return };
+        let is_running = matches!(limit, RuleLimit::Percentile(_));
+        let lane = self.program.lane();
+        let largest = |known: Option<u64>, ticks: f64| Some(known.unwrap_or(0).max(self.nanos_of(ticks)));
+        let Some(per) = per else {
+            let (running, events) = lane.running(place.number).unwrap_or_default();
+            if is_running && events > 0 {
+                status.running_ns = largest(status.running_ns, running);
+            }
+            return;
+        };
+        let is_number = self.events().any(|(_, class)| {
+            status.options.takes_name(&class.full_name())
+                && matches!(key_value(class, per), Ok(KeyValue::Number { .. }))
+        });
+        // If the program is gone, nothing is added.
+        let _ = lane.kinds(place.number, |kind| {
+            let name = kind_name(&kind.name, is_number);
+            let known = match status.kinds.iter().position(|known| known.name == name) {
+                Some(at) => &mut status.kinds[at],
+                None if status.kinds.len() < KINDS_MAX => {
+                    status.kinds.push(RuleKind { name, ..RuleKind::default() });
+                    status.kinds.last_mut().expect("it was just put there")
+                }
+                None => return,
+            };
+            known.events = known.events.saturating_add(kind.events);
+            if is_running && kind.events > 0 {
+                known.running_ns = largest(known.running_ns, kind.running);
+            }
+        });
+    }
+
+    /// Nanoseconds of ticks of the program's clock, which may be any number.
+    fn nanos_of(&self, ticks: f64) -> u64 {
+        (ticks.max(0.0) * 1e9 / self.frequency.max(1) as f64) as u64
+    }
+}
+
+/// Keys of a rule among the arguments of a class, and its kind.
+fn keys(asks: &RuleQuestion, class: &EventClass, is_begin: bool) -> Result<Vec<JudgementKind>, String> {
+    let key = |field: &KeyField| match field {
+        KeyField::Thread => Ok(KeyValue::Thread),
+        KeyField::Field { end, begin } => key_value(class, if is_begin { begin } else { end }),
+    };
+    let mut keys = Vec::new();
+    for field in &asks.keys {
+        keys.push(JudgementKind::Key(RuleKey { is_kind: false, value: key(field)? }));
+    }
+    if let RuleTest::Over { per: Some(per), .. } = &asks.test
+        && !is_begin
+    {
+        keys.push(JudgementKind::Key(RuleKey { is_kind: true, value: key_value(class, per)? }));
+    }
+    Ok(keys)
+}
+
+fn test(test: &RuleTest) -> LaneTest {
+    match test {
+        RuleTest::Over { limit: RuleLimit::Time(_), .. } => LaneTest::Over(0),
+        RuleTest::Over { limit: RuleLimit::Percentile(part), .. } => {
+            LaneTest::Over((u64::from(*part) * (1 << 32) / 1_000_000).max(1) as u32)
+        }
+        RuleTest::Every(_) => LaneTest::Every,
+        RuleTest::AtMost { .. } => LaneTest::AtMost,
+    }
+}
+
+/// Hashes of a kind, as a text and as a number if it is one.
+fn hashes(kind: &str) -> impl Iterator<Item = u64> + use<> {
+    let text = KeyHash::new(0).text(kind.as_bytes()).word();
+    let number = kind
+        .parse::<i128>()
+        .ok()
+        .and_then(|number| u64::try_from(number).ok().or_else(|| i64::try_from(number).ok().map(i64::cast_unsigned)));
+    std::iter::once(text).chain(number.map(|number| KeyHash::new(0).number(number).word()))
+}
+
+fn kind_name(name: &[u8; KindPlace::NAME_BYTES], is_number: bool) -> String {
+    if is_number {
+        let number = name.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        return number.cast_signed().to_string();
+    }
+    String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
+}
