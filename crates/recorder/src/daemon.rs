@@ -444,7 +444,7 @@ impl Daemon {
         served.assign(sessions, clocks);
         // Triggers may have fired while no recorder was there.
         let (fired, _) = triggers::hear_of(&mut served, Vec::new(), sessions, clocks);
-        triggers::tell_fired(&fired, sessions, clocks.now());
+        triggers::tell_fired(&fired, sessions, clocks);
         let _ = served.switch(sessions, compiler);
         served.tell_objects(sessions, clocks);
         self.served.push(served);
@@ -599,10 +599,11 @@ impl Daemon {
                 continue;
             }
             // The last definitions, because its last events may need them.
-            let _ = program.note_new();
+            let _ = program.note_new(sessions);
             program.tell_problems(sessions);
             program.tell_rules(sessions, clocks);
             let _ = drain_last(&mut program, sessions, clocks, DrainTiming::Last);
+            program.leave_counts(sessions);
             let ticks = clocks.of(program.who.identity.clock).now();
             let _ = program.program.end(ticks, &mut Everybody { sessions, clocks });
             sessions.iter_mut().for_each(|session| session.parts(program.key()));
@@ -674,6 +675,8 @@ impl Daemon {
                 };
             }
         }
+        let its = self.served.iter().filter(|program| session.takes_program(&program.who)).collect::<Vec<_>>();
+        its.iter().for_each(|program| program.leave_counts(std::slice::from_mut(&mut session)));
         self.forget_the_dead();
         let summary = session.finish(&mut self.clocks);
         self.ended.push(summary.clone());

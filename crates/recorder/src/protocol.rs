@@ -446,6 +446,9 @@ pub struct SessionSummary {
     /// Number of snapshots taken; `None`: the session writes all the time.
     #[serde(default)]
     pub snapshots: Option<u32>,
+    /// Its triggers, without the numbers of programs. A [`SessionStatus`] has them beside the summary.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub triggers: Vec<TriggerStatus>,
     /// The session has ended.
     pub has_ended: bool,
     /// Problems, in sentences.

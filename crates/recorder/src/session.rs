@@ -1,9 +1,11 @@
 //! A session: the events that it selects, and the traces that it writes.
 
 pub(crate) mod choosing;
+mod firings;
 pub(crate) mod flight;
 pub(crate) mod flush;
 mod late;
+pub(crate) mod matches;
 pub(crate) mod rules;
 pub(crate) mod serve;
 pub(crate) mod triggers;
@@ -25,6 +27,7 @@ use crate::program::{Drained, Past, Process, Program, ProgramFacts};
 use crate::protocol::{Keep, LostEvents, SessionOptions, SessionStatus, SessionSummary, TraceDialect};
 use crate::select::{RecordDecision, SelectionStep, SessionSelection};
 use crate::session::choosing::Choosing;
+use crate::session::firings::KeptFirings;
 use crate::session::flight::FlightRecorder;
 use crate::session::flush::FlushState;
 use crate::session::late::LateStarts;
@@ -105,6 +108,8 @@ pub(crate) struct RecordingSession {
     progress: HashMap<u64, DrainProgress>,
     /// Events that a flight recorder keeps of programs that other sessions drain.
     pub(crate) flight: FlightRecorder,
+    /// Firings of its triggers that the next snapshot has.
+    firings: KeptFirings,
     /// Contexts of programs that the session wants and that no program has had so far.
     contexts_missing: BTreeSet<String>,
     /// Events that start and stop it.
@@ -205,6 +210,7 @@ impl RecordingSession {
             recorders: 0,
             progress: HashMap::new(),
             flight: FlightRecorder::default(),
+            firings: KeptFirings::default(),
             contexts_missing,
             triggers,
             rules,
@@ -447,7 +453,7 @@ impl RecordingSession {
             self.keep_again();
         }
         if self.options.keep == Keep::Oldest {
-            self.with_output(known, clocks, |output, _| output.program(known));
+            self.with_output(known.identity.clock, clocks, |output, _| output.program(known));
         }
     }
 
@@ -466,7 +472,7 @@ impl RecordingSession {
         clocks: &mut WatchedClocks,
     ) {
         if self.options.keep == Keep::Oldest && self.programs.contains_key(&known.identity.key) && !objects.is_empty() {
-            self.with_output(known, clocks, |output, _| output.objects(known, objects));
+            self.with_output(known.identity.clock, clocks, |output, _| output.objects(known, objects));
         }
     }
 
@@ -529,13 +535,15 @@ impl RecordingSession {
             all.for_each(|context| _ = self.contexts_missing.remove(&context.field.name));
         }
         let take = |output: &mut Output, choosing: &mut Choosing| output.take_within(program, run, &windows, choosing);
-        if !self.with_output(program, clocks, take) {
+        if !self.with_output(program.identity.clock, clocks, take) {
             // Without an output these events are lost, but they are counted, so that the summary
             // adds up.
             let unbegun = &mut self.unbegun[program.identity.clock as usize];
             unbegun.unwritten += choose::chosen(program, run, &windows, &mut self.choosing);
             unbegun.full += run.discarded;
         }
+        let fired = std::mem::take(&mut self.choosing.run.fired);
+        fired.iter().for_each(|(changes, ticks)| self.triggers.saw(program.identity.key, *changes, *ticks));
     }
 
     /// Ticks at which it records in a program: first and last ones.
@@ -569,7 +577,7 @@ impl RecordingSession {
         let untold = places.filter_map(|(name, place)| Some((name.clone(), place.untold()?)));
         let untold: Vec<(String, SavedCounts)> = untold.collect();
         if !untold.is_empty() && self.options.keep == Keep::Oldest {
-            self.with_output(program, clocks, |output, _| {
+            self.with_output(program.identity.clock, clocks, |output, _| {
                 untold.iter().for_each(|(rule, counts)| output.rule(program, rule, counts));
             });
         }
@@ -593,7 +601,7 @@ impl RecordingSession {
         if self.options.keep == Keep::Newest {
             return;
         }
-        if !self.with_output(program, clocks, |output, _| output.end(program, end)) {
+        if !self.with_output(program.identity.clock, clocks, |output, _| output.end(program, end)) {
             self.unbegun[program.identity.clock as usize].full += end.discarded;
         }
     }
@@ -607,20 +615,20 @@ impl RecordingSession {
         (self.cut, *told) = (self.cut + cut, drained.cut_ever.max(*told));
         if drained.discarded > 0 && self.options.keep == Keep::Oldest {
             let Drained { discarded, discarded_ever, .. } = *drained;
-            if !self.with_output(program, clocks, |output, _| output.lost(program, discarded, discarded_ever)) {
+            let lose = |output: &mut Output, _: &mut Choosing| output.lost(program, discarded, discarded_ever);
+            if !self.with_output(program.identity.clock, clocks, lose) {
                 self.unbegun[program.identity.clock as usize].no_lane += discarded;
             }
         }
     }
 
-    /// Acts on the trace of a program's clock; returns whether there is one.
+    /// Acts on the trace of a clock; returns whether there is one.
     fn with_output(
         &mut self,
-        program: &ProgramFacts,
+        source: ClockSource,
         clocks: &mut WatchedClocks,
         act: impl FnOnce(&mut Output, &mut Choosing),
     ) -> bool {
-        let source = program.identity.clock;
         let _writes = self.writing.begin(&self.trace);
         if !self.outputs.iter().any(|(known, _)| *known == source) {
             let path = folder_of(&self.trace, source);
@@ -698,6 +706,7 @@ impl RecordingSession {
     /// Ends the session's traces; no event comes after that.
     pub(crate) fn finish(mut self, clocks: &mut WatchedClocks) -> SessionSummary {
         self.outputs.iter_mut().for_each(|(_, output)| output.look_after_files());
+        self.write_firings(clocks);
         self.beat(None, clocks);
         let unknown = std::mem::take(&mut self.contexts_missing).into_iter();
         let has_events = self.outputs.iter().any(|(_, output)| output.tally().events > 0);
@@ -716,6 +725,8 @@ impl RecordingSession {
             }
         }
         let _writes = self.writing.begin(&self.trace);
+        self.outputs.iter_mut().for_each(|(source, output)| output.end_clock(clocks.of(*source)));
+        let triggers = self.summary().triggers;
         let (mut tallies, mut folders) = (Vec::new(), Vec::new());
         for (source, output) in std::mem::take(&mut self.outputs) {
             // `finish` consumes the output, so the tally is kept in case that it fails.
@@ -731,12 +742,18 @@ impl RecordingSession {
             let _ = std::fs::remove_file(file);
         }
         folders.iter().for_each(|folder| Journal::delete(folder));
-        SessionSummary { has_ended: true, ..self.summed(tallies.iter()) }
+        SessionSummary { has_ended: true, triggers, ..self.summed(tallies.iter()) }
     }
 
     /// Events and losses that the session has recorded so far.
     pub(crate) fn summary(&self) -> SessionSummary {
         self.summed(self.outputs.iter().map(|(_, output)| output.tally()))
+    }
+
+    /// The time of ticks of a clock, as the trace tells it, if there is one.
+    fn nanos(&self, clock: usize, ticks: u64) -> Option<i64> {
+        let its = self.outputs.iter().find(|(source, _)| *source as usize == clock);
+        its.and_then(|(_, output)| output.nanos(ticks))
     }
 
     fn summed<'t>(&self, tallies: impl Iterator<Item = &'t Tally>) -> SessionSummary {
@@ -754,6 +771,7 @@ impl RecordingSession {
             running: processes(&self.present()),
             snapshots: (self.options.keep == Keep::Newest).then_some(self.snapshots),
             rules: self.rules.statuses(),
+            triggers: self.triggers.statuses(|clock, ticks| self.nanos(clock, ticks)),
             problems: self.problems.clone(),
             ..SessionSummary::default()
         };
@@ -781,8 +799,9 @@ impl RecordingSession {
     }
 
     pub(crate) fn status(&self) -> SessionStatus {
-        let (triggers, is_on) = (self.triggers.statuses(), self.is_on);
-        SessionStatus { summary: self.summary(), options: self.options.clone(), is_on, triggers }
+        let mut summary = self.summary();
+        let triggers = std::mem::take(&mut summary.triggers);
+        SessionStatus { summary, options: self.options.clone(), is_on: self.is_on, triggers }
     }
 }
 

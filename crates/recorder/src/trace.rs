@@ -9,6 +9,7 @@
 
 pub(crate) mod choose;
 mod chunk;
+pub(crate) mod firings;
 pub(crate) mod journal;
 mod live;
 mod losses;
@@ -16,6 +17,7 @@ pub(crate) mod mend;
 mod own;
 pub(crate) mod repair;
 pub(crate) mod resume;
+mod rotate;
 mod tally;
 
 use std::collections::hash_map::Entry;
@@ -42,6 +44,7 @@ use crate::session::rules::SavedCounts;
 use crate::trace::choose::RunJudge;
 pub use crate::trace::choose::{AskedEvent, Choose, ClassDecision, Everything, SingleTrace};
 use crate::trace::chunk::{PacketOrigin, PacketSpan, StreamNumber, TraceChunk, raw_clock};
+use crate::trace::firings::FiringStream;
 use crate::trace::journal::{Journal, JournalHead, beginning};
 use crate::trace::own::{LossCause, OwnEvents};
 use crate::trace::resume::rest;
@@ -59,6 +62,8 @@ pub struct Output {
     pub(crate) chunk_begin: Instant,
     pub(crate) own: OwnEvents,
     pub(crate) own_stream: StreamNumber,
+    /// Firings of triggers, if there were any in the chunk.
+    pub(crate) firings: Option<FiringStream>,
     pub(crate) programs: HashMap<u64, ProgramState>,
     /// Progress of an earlier recorder, for programs that have not come back since.
     pub(crate) resumed: HashMap<u64, DrainProgress>,
@@ -73,6 +78,10 @@ pub struct Output {
     /// When the last look that took the events of all programs began.
     pub(crate) drained: Option<SystemTime>,
     pub(crate) last_failure: Option<Instant>,
+    /// Cycles of the first event of a program.
+    first: Option<u64>,
+    /// The clock was sampled for the last time: whether it is known better than the metadata tells.
+    is_better: Option<bool>,
 }
 
 /// Why a trace cannot be written.
@@ -167,6 +176,7 @@ impl Output {
             chunk_begin: Instant::now(),
             own,
             own_stream,
+            firings: None,
             programs: HashMap::new(),
             resumed: HashMap::new(),
             chunks: VecDeque::new(),
@@ -176,6 +186,8 @@ impl Output {
             last_sample: None,
             drained: None,
             last_failure: None,
+            first: None,
+            is_better: None,
         }
     }
 
@@ -274,6 +286,7 @@ impl Output {
         match written {
             Ok(()) => {
                 self.tally.events += events;
+                self.first = Some(self.first.map_or(span.begin, |first| first.min(span.begin)));
                 self.error = None;
             }
             Err(error) => {
@@ -332,7 +345,8 @@ impl Output {
                 }
             };
             let bytes = &mut self.bytes[self.chunk.before_events()..];
-            let stop = table.walk(bytes, &times, &mut walk, &mut RunJudge { program, table, choose });
+            let mut judge = RunJudge { program, begin: run.begin, table, choose };
+            let stop = table.walk(bytes, &times, &mut walk, &mut judge);
             let WalkStop::Unknown(id) = stop else {
                 state.verdicts.extend(walk.verdict.map(|verdict| (run.lane, verdict)));
                 return Some((*class, walk));
@@ -508,6 +522,7 @@ impl Output {
             self.sample(clock);
             self.look_after();
         }
+        self.put_firings();
         let is_old = self.options.chunk_time.is_some_and(|most| self.chunk_begin.elapsed() >= most);
         if (self.is_long() || is_old) && is_time(self.last_failure) {
             self.roll();
@@ -577,104 +592,8 @@ impl Output {
 
     /// Writes the recorder's own events; when that fails, some of them wait for the next attempt.
     fn put_own(&mut self) {
-        let pid = std::process::id();
-        let mut name = [0; 16];
-        name[..4].copy_from_slice(b"kymo");
-        let thread = WriterThread { tid: pid, level: 0, name };
-        let origin = PacketOrigin { pid, thread, ..PacketOrigin::default() };
-        let (chunk, stream) = (&mut self.chunk, self.own_stream);
-        let put = self.own.write(origin, |bytes, span| chunk.packet(stream, bytes, span));
-        self.tally.own += put.written;
-        self.chunk.lose(self.own_stream, put.lost, 0);
-        if let Some(error) = put.error {
-            self.error = Some(error.into());
-        }
-    }
-
-    /// Ends the chunk and begins the next one; if none can be begun, the last chunk goes on.
-    /// Returns whether there is a new one.
-    fn roll(&mut self) -> bool {
-        // What happens to files of parts that are complete is no loss.
-        self.look_after_files();
-        self.put_own();
-        let number = self.tally.chunks + 1;
-        let path = if self.options.has_chunks() {
-            self.path.join(format!("{number:06}"))
-        } else {
-            let name = self.path.file_name().map_or_else(Default::default, std::ffi::OsStr::to_string_lossy);
-            self.path.with_file_name(format!("{name}-{number}"))
-        };
-        // The old chunk tells the losses until now, and the next one begins with the position of
-        // every lane.
-        if let Err(error) = self.chunk.tell() {
-            self.error = Some(error.into());
-        }
-        let now = self.clock.now().saturating_sub(self.facts.base);
-        let facts = ClockDescription { base: self.facts.base, ..self.clock.facts(self.facts.base) };
-        let last = self.known_better(facts);
-        let begun = self.next(number, facts).and_then(|beginning| begin(&path, &beginning, now));
-        let (chunk, own, own_stream) = match begun {
-            Ok(next) => next,
-            Err(error) => {
-                (self.error, self.last_failure) = (Some(error), Some(Instant::now()));
-                return false;
-            }
-        };
-        // The next chunk is announced before the old one ends, so that a follower always finds one
-        // that goes on.
-        live::go_on(self.chunk.path(), chunk.path());
-        let old = std::mem::replace(&mut self.chunk, chunk);
-        let given_up = self.own.give_up();
-        (self.own, self.own_stream, self.facts) = (own, own_stream, facts);
-        self.chunk.lose(own_stream, given_up, 0);
-        (self.chunk_begin, self.tally.chunks) = (Instant::now(), number);
-        self.tell_counters();
-        let (path, mut counts) = (old.path().to_owned(), (old.packets, old.bytes));
-        match old.finish(last.map(|facts| raw_clock(self.clock.source(), &facts)).as_ref()) {
-            Ok(all) => counts = all,
-            Err(error) => self.error = Some(error.into()),
-        }
-        live::say(&path, false, None, None);
-        Journal::delete(&path);
-        let (packets, bytes) = counts;
-        self.tally.packets_before += packets;
-        self.tally.bytes_before += bytes;
-        self.chunks.push_back((path, bytes));
-        self.delete();
-        for state in self.programs.values_mut() {
-            state.tables.clear();
-            state.streams.clear();
-            state.masks.clear();
-            self.own.process(now, &state.identity, state.pid_outside);
-            state.objects.iter().for_each(|object| self.own.object(now, state.identity.key, object));
-        }
-        true
-    }
-
-    /// The beginning of the next chunk.
-    fn next(&self, number: u64, facts: ClockDescription) -> Result<JournalHead, TraceError> {
-        let mut beginning = beginning(&self.path, &self.options, &self.clock, facts)?;
-        beginning.chunk = number;
-        beginning.before = self.tally.clone();
-        beginning.before.packets_before += self.chunk.packets;
-        beginning.before.bytes_before += self.chunk.bytes;
-        let programs = self.programs.iter().map(|(program, state)| (*program, state.known()));
-        beginning.programs = self.resumed.clone().into_iter().chain(programs).collect();
-        Ok(beginning)
-    }
-
-    /// Deletes the oldest chunks of a ring.
-    fn delete(&mut self) {
-        let Some(most) = self.options.ring_bytes else { return };
-        let mut all: u64 = self.chunk.bytes + self.chunks.iter().map(|chunk| chunk.1).sum::<u64>();
-        while all + self.options.chunk_bytes().unwrap_or(0) > most {
-            let Some((path, bytes)) = self.chunks.pop_front() else { break };
-            match std::fs::remove_dir_all(&path) {
-                Ok(()) => self.tally.deleted += 1,
-                Err(error) => self.error = Some(file_error(&path, error).into()),
-            }
-            all -= bytes;
-        }
+        let error = put_own(&mut self.chunk, &mut self.tally, &mut self.own, self.own_stream);
+        self.error = error.or(self.error.take());
     }
 
     /// The selection has changed: every event class is chosen again.
@@ -685,6 +604,17 @@ impl Output {
     pub(crate) fn count(&mut self) {
         self.tally.packets = self.tally.packets_before + self.chunk.packets;
         self.tally.bytes = self.tally.bytes_before + self.chunk.bytes;
+    }
+
+    /// Ticks of the first event of a program.
+    pub(crate) fn first_event(&self) -> Option<u64> {
+        self.first.map(|first| self.facts.base + first)
+    }
+
+    /// The time of these ticks, in nanoseconds since 1970, as the trace tells it.
+    pub(crate) fn nanos(&self, ticks: u64) -> Option<i64> {
+        let nanos = self.facts.nanos(ticks.saturating_sub(self.facts.base));
+        i64::try_from(nanos).ok().filter(|_| self.facts.is_absolute)
     }
 
     /// How far the trace is written.
@@ -699,6 +629,16 @@ impl Output {
         self.error.as_ref()
     }
 
+    /// Samples the clock once more: from now on, times are those that the metadata will tell.
+    pub(crate) fn end_clock(&mut self, clock: &mut TickSource) {
+        if self.is_better.is_some() {
+            return;
+        }
+        self.sample(clock);
+        let better = self.known_better(clock.facts(self.facts.base));
+        (self.facts, self.is_better) = (better.unwrap_or(self.facts), Some(better.is_some()));
+    }
+
     /// Ends the trace: all files are complete, and the metadata describes the clock as well as it
     /// is known now.
     ///
@@ -706,10 +646,11 @@ impl Output {
     ///
     /// A file could not be written.
     pub fn finish(mut self, clock: &mut TickSource) -> Result<Tally, TraceError> {
-        self.sample(clock);
-        let given_up = self.own.give_up();
+        self.end_clock(clock);
+        self.put_firings();
+        let given_up = self.own.give_up() + self.end_firings();
         self.chunk.lose(self.own_stream, given_up, 0);
-        let better = self.known_better(clock.facts(self.facts.base));
+        let better = Some(self.facts).filter(|_| self.is_better == Some(true));
         let error = self.error.take();
         self.chunk.is_there()?;
         let path = self.chunk.path().to_owned();
@@ -748,6 +689,24 @@ fn with_since(class: &EventClass) -> Arc<EventClass> {
     let mut class = class.clone();
     class.fields.push(DefinedField { name, kind: FieldType::Scalar(ScalarType::Integer(IntegerType::unsigned(8))) });
     Arc::new(class)
+}
+
+/// Writes events of the recorder; returns why some of them wait.
+pub(crate) fn put_own(
+    chunk: &mut TraceChunk,
+    tally: &mut Tally,
+    events: &mut OwnEvents,
+    stream: StreamNumber,
+) -> Option<TraceError> {
+    let pid = std::process::id();
+    let mut name = [0; 16];
+    name[..4].copy_from_slice(b"kymo");
+    let thread = WriterThread { tid: pid, level: 0, name };
+    let origin = PacketOrigin { pid, thread, ..PacketOrigin::default() };
+    let put = events.write(origin, |bytes, span| chunk.packet(stream, bytes, span));
+    tally.own += put.written;
+    chunk.lose(stream, put.lost, 0);
+    put.error.map(TraceError::from)
 }
 
 /// Whether it is time to retry after a failure.

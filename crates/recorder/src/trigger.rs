@@ -174,6 +174,12 @@ pub struct TriggerStatus {
     /// Matches of a trigger with `after`: the most that a program has had since it is armed or has fired.
     #[serde(default)]
     pub counted: u64,
+    /// Patterns that no event of any program has matched since it was added, and similar names of events.
+    #[serde(default)]
+    pub unmatched: Vec<(String, Vec<String>)>,
+    /// Why its filter is true of no event that its patterns have matched, for people; `None`: it may be true.
+    #[serde(default)]
+    pub never: Option<String>,
     /// Its last firing.
     pub last: Option<TriggerFiring>,
     /// Programs in which it is armed at the event, and those for which the recorder watches the events.
@@ -187,7 +193,7 @@ pub struct TriggerStatus {
 /// A firing of a trigger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TriggerFiring {
-    /// Nanoseconds since 1970.
+    /// Nanoseconds since 1970: see [`TriggerFiring::is_exact`].
     pub ns: i64,
     /// The event.
     pub event: String,
@@ -199,6 +205,9 @@ pub struct TriggerFiring {
     pub tid: u32,
     /// The recorder has seen the event in the trace, later than it happened.
     pub is_late: bool,
+    /// `ns` is the time of the event. Otherwise it is that of the firing, some microseconds before the event.
+    #[serde(default)]
+    pub is_exact: bool,
 }
 
 /// Nanoseconds, at least one; a bare number counts seconds.

@@ -6,7 +6,7 @@ use kymo_recorder::capture::LineCount;
 use kymo_recorder::protocol::{LostEvents, SessionSummary};
 use kymo_recorder::rule::RuleStatus;
 use kymo_recorder::select::SelectionRule;
-use kymo_recorder::trigger::{TriggerScope, TriggerStatus};
+use kymo_recorder::trigger::{TriggerFiring, TriggerOptions, TriggerScope, TriggerStatus};
 use kymo_schema::level::LogLevel;
 use kymo_session::TraceCounters;
 
@@ -55,6 +55,7 @@ pub(crate) fn ended(summary: &SessionSummary, told: &SessionFacts<'_>) -> String
         text += &format!("  filtered  {}\n", counted(summary.filtered, "event"));
     }
     text += &format!("  losses    {}\n", losses(summary).unwrap_or_else(|| "none".to_owned()));
+    text += &triggers(summary);
     text += &unprinted(summary, told);
     text += &problems(summary);
     let path = quoted(&summary.output.display().to_string());
@@ -77,6 +78,7 @@ fn kept(summary: &SessionSummary, told: &SessionFacts<'_>, snapshots: u32) -> St
     let text = format!("kept the events of {programs} in memory for {took}; {taken} taken\n")
         + &rules(summary)
         + &counters(told)
+        + &triggers(summary)
         + &unprinted(summary, told)
         + &problems(summary);
     let is_lost = snapshots == 0 && summary.programs > 0 && told.printed.is_none();
@@ -107,6 +109,11 @@ fn rules(summary: &SessionSummary) -> String {
 
 fn counters(told: &SessionFacts<'_>) -> String {
     told.counters.map_or_else(String::new, |counters| format!("  counters  {}\n", show::counters(counters)))
+}
+
+/// Whether its triggers have fired.
+fn triggers(summary: &SessionSummary) -> String {
+    summary.triggers.iter().map(|status| trigger_text(status, TriggerTense::Over)).collect()
 }
 
 fn problems(summary: &SessionSummary) -> String {
@@ -308,10 +315,33 @@ pub(super) fn rule_status(status: &RuleStatus, out: &mut impl Write) -> io::Resu
     Ok(())
 }
 
+/// Whether a trigger may fire again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TriggerTense {
+    Running,
+    /// Its session is over.
+    Over,
+}
+
 /// A trigger with its state, for people.
 pub(super) fn trigger(status: &TriggerStatus, out: &mut impl Write) -> io::Result<()> {
-    let TriggerStatus { options, is_armed, firings, suppressed, counted: matches, last, programs, watched, why } =
-        status;
+    out.write_all(trigger_text(status, TriggerTense::Running).as_bytes())
+}
+
+fn trigger_text(status: &TriggerStatus, tense: TriggerTense) -> String {
+    let mut lines = vec![trigger_state(status, tense)];
+    lines.extend(status.last.as_ref().map(last_firing));
+    if status.watched > 0 {
+        let of = counted(status.programs + status.watched, "program");
+        let why = if status.why.is_empty() { String::new() } else { format!(": {}", status.why.join("; ")) };
+        lines.push(format!("in {} of {of}; the recorder watches the others{why}", status.programs));
+    }
+    lines.extend(status.notes().iter().map(|note| note.trim_end().replace('\n', "\n            ")));
+    let lines = lines.iter().map(|line| format!("            {line}\n"));
+    format!("  trigger   {}\n", trigger_words(&status.options)) + &lines.collect::<String>()
+}
+
+fn trigger_words(options: &TriggerOptions) -> String {
     let effect = options.effect.word();
     let name = if options.name == effect { String::new() } else { format!("{}: ", options.name) };
     let length = options.for_ns.map_or(String::new(), |ns| format!(" for {}", duration(ns.into())));
@@ -320,33 +350,33 @@ pub(super) fn trigger(status: &TriggerStatus, out: &mut impl Write) -> io::Resul
     let scope = if options.scope == TriggerScope::Program { ", its program alone" } else { "" };
     let rule = rule(&options.rule);
     let after = options.after.map_or(String::new(), |count| format!(", after {}", counted(count.into(), "event")));
-    writeln!(out, "  trigger   {name}{effect} on {rule}{after}{length}{repeats}{every}{scope}")?;
-    let state = match (is_armed, firings) {
-        (true, 0) => "armed".to_owned(),
-        (true, firings) => format!("armed; has fired {}", counted(*firings, "time")),
-        (false, 0) => "disarmed".to_owned(),
-        (false, firings) => format!("has fired {}; `kymo trigger --arm` arms it anew", counted(*firings, "time")),
+    format!("{name}{effect} on {rule}{after}{length}{repeats}{every}{scope}")
+}
+
+fn trigger_state(status: &TriggerStatus, tense: TriggerTense) -> String {
+    let TriggerStatus { is_armed, firings, suppressed, .. } = status;
+    let fired = format!("has fired {}", counted(*firings, "time"));
+    let state = match (is_armed, firings, tense) {
+        (_, 0, TriggerTense::Over) => "has not fired".to_owned(),
+        (_, _, TriggerTense::Over) => fired,
+        (true, 0, _) => "armed".to_owned(),
+        (true, ..) => format!("armed; {fired}"),
+        (false, 0, _) => "disarmed".to_owned(),
+        (false, ..) => format!("{fired}; `kymo trigger --arm` arms it anew"),
     };
     let early =
         if *suppressed > 0 { format!(", and was too early {}", counted(*suppressed, "time")) } else { String::new() };
-    let so_far = if options.after.is_some() { format!("; {matches} counted") } else { String::new() };
-    writeln!(out, "            {state}{early}{so_far}")?;
-    if let Some(last) = last {
-        let time = jiff::Timestamp::from_nanosecond(last.ns.into())
-            .map_or_else(|_| last.ns.to_string(), |time| time.to_string());
-        let late = if last.is_late { ", found in the trace" } else { "" };
-        writeln!(
-            out,
-            "            last at {time}, {} of {} (process {}, thread {}){late}",
-            last.event, last.program, last.pid, last.tid
-        )?;
-    }
-    if *watched > 0 {
-        let of = counted(programs + watched, "program");
-        let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };
-        writeln!(out, "            in {programs} of {of}; the recorder watches the others{why}")?;
-    }
-    Ok(())
+    let is_counting = status.options.after.is_some() && (tense == TriggerTense::Running || *is_armed);
+    let so_far = if is_counting { format!("; {} counted", status.counted) } else { String::new() };
+    state + &early + &so_far
+}
+
+fn last_firing(last: &TriggerFiring) -> String {
+    let time =
+        jiff::Timestamp::from_nanosecond(last.ns.into()).map_or_else(|_| last.ns.to_string(), |time| time.to_string());
+    let late = if last.is_late { ", found in the trace" } else { "" };
+    let at = if last.is_exact { format!("last at {time},") } else { format!("last fired at {time}, just before") };
+    format!("{at} {} of {} (process {}, thread {}){late}", last.event, last.program, last.pid, last.tid)
 }
 
 #[cfg(test)]

@@ -33,7 +33,6 @@ pub(crate) fn run(arguments: &TriggerArguments) -> Result<CommandOutcome, Record
     if !is_new {
         return Ok(CommandOutcome::Complete);
     }
-    matched.warnings().iter().for_each(|warning| super::warn(warning));
     matched.notes.iter().for_each(|note| write_line(&format!("note: {}", note.trim_end())));
     Ok(if matched.events > 0 { CommandOutcome::Complete } else { CommandOutcome::Incomplete })
 }

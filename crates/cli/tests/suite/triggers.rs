@@ -245,6 +245,8 @@ fn an_event_takes_a_snapshot() {
     until(|| place.path("flight/snapshot-2/metadata").exists() && status(&place, "flight")["is_on"] == true);
     place.says(&["stop", "flight"], 0);
     assert_eq!(values(&place, "flight/snapshot-1"), range(&[(0, 50)]));
+    let firings = |trace| events(&place, trace, "kymo:trigger").len();
+    assert_eq!((firings("flight/snapshot-1"), firings("flight/snapshot-2")), (1, 2));
     // Between the event and the snapshot, nothing is recorded.
     let second = values(&place, "flight/snapshot-2");
     assert!(second.starts_with(&range(&[(0, 50)])) && second.ends_with(&range(&[(80, 150)])), "{second:?}");
@@ -378,4 +380,51 @@ fn triggers_are_added_changed_and_removed() {
     program.tell("offer 10");
     place.says(&["stop", "part"], 0);
     assert_eq!(values(&place, "part"), range(&[(0, 5), (0, 9), (20, 29)]));
+}
+
+/// Events of a trace as JSON.
+fn events(place: &Place, trace: &str, event: &str) -> Vec<Value> {
+    let text = place.says(&["print", "--format", "json", "--event", event, trace], 0);
+    text.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect()
+}
+
+/// The summary tells of each trigger whether it has fired, when, and what it could not match; the trace tells each firing.
+#[test]
+fn summaries_and_traces_tell_of_firings() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    let typo = "typo: stop on test:cuont";
+    begin(&place, "part", &[&pid], &["--trigger", START, "--trigger", STOP, "--trigger", typo]);
+    program.tell("offer 1000");
+    waits_for_firings(&place, "part", 1, 1);
+    // Another recorder goes on: the firings in the trace are no events of the program.
+    until(|| events(&place, "part", "kymo:trigger").len() == 2);
+    assert!(kill_recorder(&place));
+    let text = place.says(&["stop", "part"], 0);
+    let found = format!("test:count of {}", program_name(&place, "part"));
+    let typo = "typo: stop on test:cuont\n            has not fired\n            no event of the session's programs is called \
+                `test:cuont`; did you mean `test:count`?\n";
+    assert!(text.contains(typo), "{text}");
+    assert_eq!(text.matches("            has fired 1 time\n            last at ").count(), 2, "{text}");
+    assert_eq!(text.matches(&found).count(), 2, "{text}");
+    let summary = place.json(&["stop", "part", "--json"])[0].clone();
+    assert_eq!(summary["events"], 101);
+    let (fired, counted) = (events(&place, "part", "kymo:trigger"), events(&place, "part", "test:count"));
+    for (at, (name, event)) in [("start", counted.first()), ("stop", counted.last())].into_iter().enumerate() {
+        let (told, firing) = (&summary["triggers"][at], &fired[at]["payload"]);
+        let last = &told["last"];
+        assert_eq!((&told["firings"], &last["is_exact"]), (&1.into(), &true.into()), "{told}");
+        assert_eq!(Some(&last["ns"]), event.map(|event| &event["time"]), "the time of the event, to the nanosecond");
+        let expected = [name.into(), "test:count".into(), last["pid"].clone(), last["tid"].clone(), 0.into()];
+        assert_eq!(["trigger", "event", "pid", "vtid", "watched"].map(|field| firing[field].clone()), expected);
+        assert_eq!(firing["effect"]["labels"][0], name);
+        assert!(fired[at]["time"].as_u64() <= last["ns"].as_u64(), "{firing}");
+    }
+    assert_eq!(summary["triggers"][2]["unmatched"], serde_json::json!([["test:cuont", ["test:count"]]]));
+}
+
+/// The name of the program of a trace, as its firings tell it.
+fn program_name(place: &Place, trace: &str) -> String {
+    events(place, trace, "kymo:trigger")[0]["payload"]["name"].as_str().expect("it is text").to_owned()
 }

@@ -15,6 +15,7 @@ use crate::protocol::{
 };
 use crate::select::{SelectionRule, SelectionStep, SessionSelection};
 use crate::session::RecordingSession;
+use crate::session::matches::near_names;
 use crate::session::serve::ProgramId;
 use crate::trigger::{TRIGGERS_MAX, TriggerEffect, TriggerOptions};
 
@@ -255,12 +256,7 @@ impl Daemon {
             let alone = SelectionRule { events: vec![(*pattern).clone()], ..SelectionRule::default() };
             !names.iter().any(|name| alone.takes_name(name))
         };
-        let near = |pattern: &String| {
-            let plain = pattern.trim_end_matches('*');
-            let providers = names.iter().filter_map(|name| Some(name.split_once(':')?.0));
-            let wanted = plain.trim_end_matches(':');
-            kymo_filter::nearest(wanted, names.iter().map(String::as_str).chain(providers))
-        };
+        let near = |pattern: &String| near_names(pattern, names.iter().map(String::as_str));
         let wanted = rule.events.iter().filter(|pattern| !pattern.starts_with('!'));
         Matched {
             events,

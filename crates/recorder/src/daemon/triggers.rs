@@ -60,7 +60,7 @@ impl Daemon {
     pub(crate) fn act(&mut self, fired: &[(TriggerName, ProgramFiring)]) {
         let Self { served, sessions, clocks, compiler, .. } = self;
         let now = clocks.now();
-        tell_fired(fired, sessions, now);
+        tell_fired(fired, sessions, clocks);
         let has_changed = sessions.iter_mut().fold(false, |any, session| session.triggers.has_changed() | any);
         sessions.iter_mut().for_each(|session| session.is_on = session.triggers.is_on_for_all(now));
         for program in served.iter_mut() {
@@ -91,10 +91,14 @@ pub(super) fn hear_of(
 }
 
 /// Sessions learn of the triggers that have fired, in the order of their times.
-pub(super) fn tell_fired(fired: &[(TriggerName, ProgramFiring)], sessions: &mut [RecordingSession], now: [u64; 2]) {
+pub(super) fn tell_fired(
+    fired: &[(TriggerName, ProgramFiring)],
+    sessions: &mut [RecordingSession],
+    clocks: &mut WatchedClocks,
+) {
     for ((session, trigger), firing) in fired {
         if let Some(session) = sessions.iter_mut().find(|known| known.name == *session) {
-            session.triggers.fired(trigger, firing, now);
+            session.fires(trigger, firing, clocks);
         }
     }
 }
@@ -117,7 +121,7 @@ pub(super) fn drain_last(
             fired.extend(more);
             is_waiting = waits;
         }
-        tell_fired(&fired, sessions, clocks.now());
+        tell_fired(&fired, sessions, clocks);
     }
     drain(program, sessions, clocks, patience)
 }

@@ -189,8 +189,8 @@ pub trait JudgeEvents {
         None
     }
 
-    /// Whether the verdict about an event keeps it, at any time.
-    fn forces(&mut self, verdict: &EventVerdict) -> bool;
+    /// Whether the verdict about an event keeps it, at any time: its own is so many ticks after the begin of the run.
+    fn forces(&mut self, offset: u32, verdict: &EventVerdict) -> bool;
 }
 
 /// Possible times, in ticks after the begin of the run's sub-buffer or the event before it.
@@ -405,7 +405,7 @@ impl TreatmentTable {
             }
             let verdict =
                 if walk.verdict.is_some_and(|verdict| verdict.event == id) { walk.verdict.take() } else { None };
-            let is_forced = verdict.is_some_and(|verdict| judge.forces(&verdict))
+            let is_forced = verdict.is_some_and(|verdict| judge.forces(offset, &verdict))
                 && (times.judged.0..=times.judged.1).contains(&offset);
             if part.lacks(offset) && !is_forced && part.turn(offset).lacks(offset) {
                 walk.outside += 1;
@@ -565,7 +565,7 @@ mod tests {
             }
         }
 
-        fn forces(&mut self, verdict: &EventVerdict) -> bool {
+        fn forces(&mut self, _: u32, verdict: &EventVerdict) -> bool {
             verdict.groups & 1 != 0
         }
     }

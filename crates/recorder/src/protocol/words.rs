@@ -2,6 +2,7 @@
 
 use crate::protocol::Matched;
 use crate::select::StepKind;
+use crate::trigger::TriggerStatus;
 
 impl Matched {
     /// The effect of the change, in a sentence.
@@ -40,6 +41,20 @@ impl Matched {
             format!("no event of a program that runs is called `{pattern}`{help}")
         };
         self.unmatched.iter().map(warning).collect()
+    }
+}
+
+impl TriggerStatus {
+    /// Why it may never have fired: patterns that no event has matched, and a filter that is true of none. Sentences,
+    /// with lines that show the place.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let warning = |(pattern, near): &(String, Vec<String>)| {
+            let help = near.first().map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            format!("no event of the session's programs is called `{pattern}`{help}")
+        };
+        let never = self.never.iter().map(|why| format!("its expression is never true: {why}"));
+        self.unmatched.iter().map(warning).chain(never).collect()
     }
 }
 

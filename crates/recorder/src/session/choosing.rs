@@ -47,6 +47,8 @@ pub(crate) struct RunFacts {
     pub(crate) frequency: u64,
     /// Changes of the program's groups that are the session's: those of firings that count.
     pub(crate) changes: Vec<u32>,
+    /// Events of the run that have fired triggers: the changes that they made, and their ticks.
+    pub(crate) fired: Vec<([u32; 2], u64)>,
     /// Classes of the program's own contexts.
     pub(crate) own: Vec<Option<Arc<ContextClass>>>,
 }
@@ -144,7 +146,8 @@ impl Choose for Choosing {
         ticks.map(|ticks| self.run.nanos(ticks))
     }
 
-    fn forces(&mut self, _: &ProgramIdentity, verdict: &EventVerdict) -> bool {
+    fn forces(&mut self, _: &ProgramIdentity, verdict: &EventVerdict, ticks: u64) -> bool {
+        self.run.fired.push((verdict.changes, ticks));
         // A trigger of the program may have fired that the session has disarmed meanwhile.
         let [first, last] = verdict.changes;
         let is_its = |change: &u32| change.wrapping_sub(first) <= last.wrapping_sub(first);

@@ -178,6 +178,7 @@ impl RecordingSession {
         session.triggers = self.triggers.clone();
         session.rules = self.rules.clone();
         session.choosing.rules = self.rules.all().to_vec();
+        session.firings = self.firings.clone();
         Ok(session)
     }
 }

@@ -227,19 +227,26 @@ impl Served {
 
     /// Reads new definitions, and switches the events that they define; returns whether there are
     /// any.
-    pub(crate) fn learn(&mut self, sessions: &[RecordingSession], compiler: &mut FilterCompiler) -> io::Result<bool> {
-        let is_new = self.note_new()?;
+    pub(crate) fn learn(
+        &mut self,
+        sessions: &mut [RecordingSession],
+        compiler: &mut FilterCompiler,
+    ) -> io::Result<bool> {
+        let is_new = self.note_new(sessions)?;
         if !self.unsettled.is_empty() {
             self.settle(sessions, compiler)?;
         }
         Ok(is_new)
     }
 
-    /// Reads new definitions; returns whether there are any.
-    pub(crate) fn note_new(&mut self) -> io::Result<bool> {
+    /// Reads new definitions, and tells sessions of them; returns whether there are any.
+    pub(crate) fn note_new(&mut self, sessions: &mut [RecordingSession]) -> io::Result<bool> {
         let new = self.program.definitions()?;
         let is_new = !new.is_empty();
         self.note(new);
+        if is_new {
+            self.tell_events(&self.unsettled, sessions);
+        }
         Ok(is_new)
     }
 
@@ -285,8 +292,13 @@ impl Served {
     }
 
     /// Switches all of its events as the sessions want them, and tells the program how to record.
-    pub(crate) fn switch(&mut self, sessions: &[RecordingSession], compiler: &mut FilterCompiler) -> io::Result<()> {
+    pub(crate) fn switch(
+        &mut self,
+        sessions: &mut [RecordingSession],
+        compiler: &mut FilterCompiler,
+    ) -> io::Result<()> {
         self.unsettle();
+        self.tell_events(&self.unsettled, sessions);
         self.settle(sessions, compiler)
     }
 

@@ -11,10 +11,13 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use kymo_lane::{ClockSource, Firing};
+use kymo_schema::definition::EventClass;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::uptime_ns;
-use crate::select::SelectionRule;
+use crate::filters::ProgramConstants;
+use crate::select::{ProgramCandidate, SelectionRule};
+use crate::session::matches::TriggerMatches;
 use crate::trigger::{TriggerEffect, TriggerFiring, TriggerOptions, TriggerScope, TriggerStatus};
 
 /// Windows of a program that are kept: those before them are over for long.
@@ -70,6 +73,25 @@ pub(crate) struct TriggerPlaces {
     pub(crate) changes: VecDeque<u32>,
 }
 
+/// Place of a firing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct LastFiring {
+    program: u64,
+    /// The clock's number, and its ticks: of the event, if they are known.
+    clock: usize,
+    ticks: u64,
+    /// Number of the change of the program's groups; `None`: the recorder has found the event.
+    change: Option<u32>,
+}
+
+impl LastFiring {
+    fn of(at: &ProgramFiring) -> Self {
+        let change = (!at.told.is_late).then_some(at.firing.number as u32);
+        Self { program: at.program, clock: at.clock as usize, ticks: at.firing.ticks, change }
+    }
+}
+
 /// A trigger, and whether it is armed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SessionTrigger {
@@ -82,15 +104,59 @@ pub(crate) struct SessionTrigger {
     pub(crate) since: [u64; 2],
     firings: u64,
     last: Option<TriggerFiring>,
-    /// The program of its last firing.
+    /// Where its last firing was.
     #[serde(default)]
-    last_program: u64,
+    last_at: LastFiring,
     /// Matches that the recorder has found, by program, since it is armed or has fired.
     #[serde(default)]
     counted: BTreeMap<u64, u64>,
+    /// Of programs that are gone: firings that came too early, and the most matches of one.
+    #[serde(default)]
+    suppressed: u64,
+    #[serde(default)]
+    counted_most: u64,
+    #[serde(default)]
+    matches: TriggerMatches,
 }
 
 impl SessionTrigger {
+    fn of(options: TriggerOptions, epoch: u64, since: [u64; 2]) -> Self {
+        let matches = TriggerMatches::of(&options.rule);
+        Self {
+            options,
+            epoch,
+            is_armed: true,
+            since,
+            firings: 0,
+            last: None,
+            last_at: LastFiring::default(),
+            counted: BTreeMap::new(),
+            suppressed: 0,
+            counted_most: 0,
+            matches,
+        }
+    }
+
+    /// Its state for people; the caller adds that of programs. `nanos` are the nanoseconds since 1970 of ticks of a
+    /// clock, as the trace tells them.
+    fn status(&self, nanos: impl Fn(usize, u64) -> Option<i64>) -> TriggerStatus {
+        let LastFiring { clock, ticks, .. } = self.last_at;
+        let last = self.last.clone().map(|last| TriggerFiring { ns: nanos(clock, ticks).unwrap_or(last.ns), ..last });
+        TriggerStatus {
+            options: self.options.clone(),
+            is_armed: self.is_armed,
+            firings: self.firings,
+            suppressed: self.suppressed,
+            counted: self.counted_most,
+            unmatched: self.matches.unmatched.clone(),
+            never: self.matches.never().map(str::to_owned),
+            last,
+            programs: 0,
+            watched: 0,
+            why: Vec::new(),
+        }
+    }
+
     /// The recorder has found a match in a program: whether that is the one that fires. Programs count theirs.
     fn is_reached(&mut self, program: u64) -> bool {
         let Some(count) = self.options.after.filter(|count| *count > 1) else { return true };
@@ -103,7 +169,7 @@ impl SessionTrigger {
     /// ticks.
     fn is_early(&self, at: &ProgramFiring) -> bool {
         let (Some(ns), Some(last)) = (self.options.interval_ns, &self.last) else { return false };
-        let has_compared = self.last_program == at.program && !at.told.is_late;
+        let has_compared = self.last_at.program == at.program && !at.told.is_late;
         !has_compared && at.told.ns < last.ns.saturating_add(i64::try_from(ns).unwrap_or(i64::MAX))
     }
 }
@@ -111,8 +177,9 @@ impl SessionTrigger {
 /// A firing, and where it happened.
 #[derive(Clone, Debug)]
 pub(crate) struct ProgramFiring {
-    /// The program.
+    /// The program, and its PID as it sees itself.
     pub(crate) program: u64,
+    pub(crate) vpid: u32,
     /// The clock of its ticks.
     pub(crate) clock: ClockSource,
     /// The firing.
@@ -169,16 +236,7 @@ impl SessionTriggers {
         self.is_limited = true;
         self.next_epoch();
         self.all.retain(|known| known.options.name != options.name);
-        self.all.push(SessionTrigger {
-            options,
-            epoch: self.epoch,
-            is_armed: true,
-            since: now,
-            firings: 0,
-            last: None,
-            last_program: 0,
-            counted: BTreeMap::new(),
-        });
+        self.all.push(SessionTrigger::of(options, self.epoch, now));
         if is_first_start {
             self.each_window(now, |windows, at| _ = windows.close(at));
         }
@@ -211,6 +269,7 @@ impl SessionTriggers {
             }
             (trigger.is_armed, trigger.epoch) = (is_armed, self.epoch);
             trigger.counted.clear();
+            trigger.counted_most = 0;
             count += 1;
         }
         count
@@ -244,6 +303,19 @@ impl SessionTriggers {
         self.own.remove(&program);
         self.places.remove(&program);
         self.all.iter_mut().for_each(|trigger| _ = trigger.counted.remove(&program));
+    }
+
+    /// A program is about to be gone, with its counts of a trigger.
+    pub(crate) fn leaves(&mut self, name: &str, suppressed: u64, counted: u64) {
+        for trigger in self.all.iter_mut().filter(|trigger| trigger.options.name == name) {
+            trigger.suppressed += suppressed;
+            trigger.counted_most = trigger.counted_most.max(counted);
+        }
+    }
+
+    /// A program has an event.
+    pub(crate) fn sees(&mut self, program: &ProgramCandidate<'_>, class: &EventClass, facts: ProgramConstants<'_>) {
+        self.all.iter_mut().for_each(|trigger| trigger.matches.sees(&trigger.options.rule, program, class, facts));
     }
 
     /// Number of a trigger in a program.
@@ -297,10 +369,10 @@ impl SessionTriggers {
         !self.is_limited || self.shared.iter().zip(now).any(|(windows, now)| windows.is_open(now))
     }
 
-    /// A trigger has fired; returns whether it was armed. Firings come in the order of their times. Programs
+    /// A trigger has fired; returns its effect if it was armed. Firings come in the order of their times. Programs
     /// of another clock follow `now`: their ticks cannot be compared with those of the firing.
-    pub(crate) fn fired(&mut self, name: &str, at: &ProgramFiring, now: [u64; 2]) -> bool {
-        let Some(place) = self.all.iter().position(|trigger| trigger.options.name == name) else { return false };
+    pub(crate) fn fired(&mut self, name: &str, at: &ProgramFiring, now: [u64; 2]) -> Option<TriggerEffect> {
+        let place = self.all.iter().position(|trigger| trigger.options.name == name)?;
         let its = self.own.get(&at.program).map_or(&self.shared[at.clock as usize], |(_, windows)| windows);
         let is_start = self.all[place].options.effect == TriggerEffect::Start;
         let has_effect = its.is_open(at.firing.ticks) != is_start;
@@ -313,14 +385,15 @@ impl SessionTriggers {
                 self.all[place].epoch = self.epoch;
                 self.has_changed = true;
             }
-            return false;
+            return None;
         }
         let trigger = &mut self.all[place];
         if at.told.is_late && !trigger.is_reached(at.program) {
-            return false;
+            return None;
         }
         self.has_changed |= !trigger.options.repeats;
         trigger.counted.remove(&at.program);
+        trigger.counted_most = 0;
         if !at.told.is_late
             && let Some(places) = self.places.get_mut(&at.program)
         {
@@ -331,7 +404,7 @@ impl SessionTriggers {
         }
         trigger.is_armed = trigger.options.repeats;
         trigger.firings += 1;
-        (trigger.last, trigger.last_program) = (Some(at.told.clone()), at.program);
+        (trigger.last, trigger.last_at) = (Some(at.told.clone()), LastFiring::of(at));
         let (effect, scope, length) = (trigger.options.effect, trigger.options.scope, trigger.options.for_ns);
         let ticks = at.firing.ticks;
         let end = |begin: u64, clock: usize| {
@@ -366,7 +439,7 @@ impl SessionTriggers {
             }
         }
         self.wants_snapshot |= effect == TriggerEffect::Snapshot;
-        true
+        Some(effect)
     }
 
     /// Whether firings have armed or disarmed triggers since the last call: programs have to hear of it.
@@ -391,20 +464,24 @@ impl SessionTriggers {
         }
     }
 
-    /// States for people; programs are counted by the caller.
-    pub(crate) fn statuses(&self) -> Vec<TriggerStatus> {
-        let status = |trigger: &SessionTrigger| TriggerStatus {
-            options: trigger.options.clone(),
-            is_armed: trigger.is_armed,
-            firings: trigger.firings,
-            suppressed: 0,
-            counted: 0,
-            last: trigger.last.clone(),
-            programs: 0,
-            watched: 0,
-            why: Vec::new(),
-        };
-        self.all.iter().map(status).collect()
+    /// States for people; the caller adds those of programs.
+    pub(crate) fn statuses(&self, nanos: impl Fn(usize, u64) -> Option<i64>) -> Vec<TriggerStatus> {
+        self.all.iter().map(|trigger| trigger.status(&nanos)).collect()
+    }
+
+    /// The recorder has come to the event that has fired triggers of a program with these changes, at these ticks.
+    pub(crate) fn saw(&mut self, program: u64, [first, last]: [u32; 2], ticks: u64) {
+        for trigger in &mut self.all {
+            let at = &mut trigger.last_at;
+            let is_its = |change: u32| change.wrapping_sub(first) <= last.wrapping_sub(first);
+            if at.program == program
+                && at.change.is_some_and(is_its)
+                && let Some(told) = &mut trigger.last
+            {
+                // The event is not earlier than the firing.
+                (at.ticks, told.is_exact) = (at.ticks.max(ticks), true);
+            }
+        }
     }
 }
 
@@ -449,9 +526,10 @@ mod tests {
             pid: 1,
             tid: 1,
             is_late: false,
+            is_exact: false,
         };
         let firing = Firing { number, ticks, trigger: 0, action, groups, event: 0, tid: 1 };
-        ProgramFiring { program, clock: ClockSource::Counter, firing, told, frequencies: [1_000_000_000; 2] }
+        ProgramFiring { program, vpid: 1, clock: ClockSource::Counter, firing, told, frequencies: [1_000_000_000; 2] }
     }
 
     #[test]
@@ -462,15 +540,15 @@ mod tests {
         ];
         let mut triggers = SessionTriggers::new(&all, [0; 2]);
         [1, 2].into_iter().for_each(|program| triggers.meets(program, ClockSource::Counter));
-        assert!(triggers.fired("begin", &at(1, 20), NOW) && triggers.fired("end", &at(1, 30), NOW));
+        assert!(triggers.fired("begin", &at(1, 20), NOW).is_some() && triggers.fired("end", &at(1, 30), NOW).is_some());
         // The program has fired it before it heard of the others: it is spent there, and still armed here.
         triggers.arm(Some("begin"), true, NOW);
         let epoch = triggers.all()[0].epoch;
-        assert!(!triggers.fired("begin", &at(2, 25), NOW));
+        assert_eq!(triggers.fired("begin", &at(2, 25), NOW), None);
         assert!(triggers.all()[0].epoch > epoch && triggers.all()[0].is_armed);
         assert_eq!(triggers.windows(2, ClockSource::Counter), Some(&[(0, 0), (20, 30)][..]));
         // At the tick of the stop, a start is behind it.
-        assert!(triggers.fired("begin", &at(2, 30), NOW));
+        assert_eq!(triggers.fired("begin", &at(2, 30), NOW), Some(TriggerEffect::Start));
         assert!(triggers.is_on(1, ClockSource::Counter, 40));
     }
 
@@ -482,7 +560,7 @@ mod tests {
         ];
         let mut triggers = SessionTriggers::new(&all, [0; 2]);
         [1, 2].into_iter().for_each(|program| triggers.meets(program, ClockSource::Counter));
-        assert!(triggers.fired("end", &at(1, 10), NOW) && triggers.fired("keep", &at(2, 20), NOW));
+        assert!(triggers.fired("end", &at(1, 10), NOW).is_some() && triggers.fired("keep", &at(2, 20), NOW).is_some());
         assert!(triggers.wants_snapshot() && !triggers.wants_snapshot());
         assert!(!triggers.is_on(2, ClockSource::Counter, 25));
         triggers.go_on([50; 2]);

@@ -164,7 +164,7 @@ impl JudgeEvents for WatchJudge<'_, '_> {
         EventFate::Drop
     }
 
-    fn forces(&mut self, _: &EventVerdict) -> bool {
+    fn forces(&mut self, _: u32, _: &EventVerdict) -> bool {
         false
     }
 }

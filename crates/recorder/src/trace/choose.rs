@@ -39,8 +39,8 @@ pub trait Choose {
     }
 
     /// Whether the trace has an event because of its verdict: it has started or stopped recording. Its
-    /// class is not [`ClassDecision::Drop`].
-    fn forces(&mut self, _: &ProgramIdentity, _: &EventVerdict) -> bool {
+    /// class is not [`ClassDecision::Drop`]. `ticks`: its time.
+    fn forces(&mut self, _: &ProgramIdentity, _: &EventVerdict, _ticks: u64) -> bool {
         false
     }
 }
@@ -63,6 +63,8 @@ pub struct AskedEvent<'e> {
 /// Decides on the events of a walk over a run of a program.
 pub(crate) struct RunJudge<'a> {
     pub(crate) program: &'a ProgramFacts,
+    /// Ticks of the clock at the begin of the run.
+    pub(crate) begin: u64,
     pub(crate) table: &'a TreatmentTable,
     pub(crate) choose: &'a mut dyn Choose,
 }
@@ -81,8 +83,8 @@ impl JudgeEvents for RunJudge<'_> {
         self.choose.since(verdict)
     }
 
-    fn forces(&mut self, verdict: &EventVerdict) -> bool {
-        self.choose.forces(&self.program.identity, verdict)
+    fn forces(&mut self, offset: u32, verdict: &EventVerdict) -> bool {
+        self.choose.forces(&self.program.identity, verdict, self.begin + u64::from(offset))
     }
 }
 
@@ -126,7 +128,8 @@ pub(crate) fn chosen(
     let parts = wanted_parts(run, windows, 0);
     let times = TickRange::of(run, &parts, step_max(program.identity.clock));
     loop {
-        let stop = table.walk(&mut bytes, &times, &mut walk, &mut RunJudge { program, table: &table, choose });
+        let mut judge = RunJudge { program, begin: run.begin, table: &table, choose };
+        let stop = table.walk(&mut bytes, &times, &mut walk, &mut judge);
         let WalkStop::Unknown(id) = stop else { return walk.events };
         if let Some(fields) = program.refused.get(&id) {
             table.say(id, fields, EventTreatment::Refuse);

@@ -178,10 +178,8 @@ fn mend_one(folder: &Path) -> io::Result<Mended> {
         let entry = entry?;
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
-        if let Some(number) = stream_number(name)
-            && entry.file_type()?.is_file()
-        {
-            mend_stream(folder, name, number, &mut mended)?;
+        if stream_number(name).is_some() && entry.file_type()?.is_file() {
+            mend_stream(folder, name, &mut mended)?;
         }
     }
     // After the streams: if this function fails before, the next call finds the trace as it was
@@ -193,16 +191,16 @@ fn mend_one(folder: &Path) -> io::Result<Mended> {
     Ok(mended)
 }
 
-fn mend_stream(folder: &Path, name: &str, number: u32, mended: &mut Mended) -> io::Result<()> {
+fn mend_stream(folder: &Path, name: &str, mended: &mut Mended) -> io::Result<()> {
     let path = folder.join(name);
     let mut file = File::open(&path)?;
     let mut events = 0;
     let left = packets(&file, |packet| {
-        events += u64::from(packet.events);
+        events += if packet.is_of_program() { u64::from(packet.events) } else { 0 };
         Ok(())
     })?;
     mended.packets += left.packets;
-    mended.events += if number > 0 { events } else { 0 };
+    mended.events += events;
     let (at, length) = (left.rest.offset, file.metadata()?.len());
     // Cutting would delete complete packets. Readers skip damage, and report it.
     if at < length && has_packets(&file, at, length)? {

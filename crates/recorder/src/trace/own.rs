@@ -160,16 +160,16 @@ pub(crate) static CPU_CLOCK: LazyLock<Arc<EventClass>> = LazyLock::new(|| {
     class("cpu_clock", vec![cpu, known, offset, error, trip])
 });
 
-fn class(name: &str, fields: Vec<DefinedField>) -> Arc<EventClass> {
+pub(super) fn class(name: &str, fields: Vec<DefinedField>) -> Arc<EventClass> {
     let (provider, name) = ("kymo".to_owned(), name.to_owned());
     Arc::new(EventClass { level: 6, fields, ..EventClass::new(provider, name) })
 }
 
-fn number(name: &str, is_signed: bool, is_hex: bool) -> DefinedField {
+pub(super) fn number(name: &str, is_signed: bool, is_hex: bool) -> DefinedField {
     field(name, FieldType::Scalar(ScalarType::Integer(IntegerType { bytes: 8, is_signed, is_hex })))
 }
 
-fn field(name: &str, kind: FieldType) -> DefinedField {
+pub(super) fn field(name: &str, kind: FieldType) -> DefinedField {
     DefinedField { name: name.to_owned(), kind }
 }
 
@@ -290,7 +290,8 @@ impl OwnEvents {
         self.put(self.ids[2], cycles, &fields);
     }
 
-    fn put(&mut self, id: u16, cycles: u64, fields: &[u8]) {
+    /// An event with an ID, not before the one before.
+    pub(super) fn put(&mut self, id: u16, cycles: u64, fields: &[u8]) {
         let cycles = cycles.max(self.end);
         if self.events == 0 {
             self.begin = cycles;
@@ -302,7 +303,7 @@ impl OwnEvents {
     }
 }
 
-fn add_texts<const N: usize>(fields: &mut Vec<u8>, texts: [&str; N]) {
+pub(super) fn add_texts<const COUNT: usize>(fields: &mut Vec<u8>, texts: [&str; COUNT]) {
     for text in texts {
         let length = (0..=text.len().min(4096)).rev().find(|length| text.is_char_boundary(*length)).unwrap_or(0);
         fields.extend((length as u16).to_le_bytes());

@@ -65,8 +65,7 @@ impl Repaired {
 /// Advances the position from which a later recorder continues behind a packet.
 pub(crate) fn advance(programs: &mut HashMap<u64, DrainProgress>, packet: &CompletePacket, base: Option<u64>) {
     let PacketOrigin { program, lane, sequence, bytes, discarded, .. } = packet.origin;
-    // The recorder's own packets have no program.
-    if program != 0 {
+    if packet.is_of_program() {
         let last = base.map_or(0, |base| base.saturating_add(packet.entry.end_cycles));
         let known = programs.entry(program).or_default().positions.entry(lane).or_default();
         *known = known.later(Position { sequence, bytes, last, discarded });
@@ -107,6 +106,13 @@ pub(crate) struct CompletePacket {
     /// Events in it.
     pub(crate) events: u32,
     uuid: [u8; 16],
+}
+
+impl CompletePacket {
+    /// The recorder's own packets have no program.
+    pub(crate) fn is_of_program(&self) -> bool {
+        self.origin.program != 0
+    }
 }
 
 /// Calls `each` for all complete packets, in order.

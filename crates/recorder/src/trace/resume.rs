@@ -302,11 +302,15 @@ impl ChunkContent {
     }
 
     fn count(&mut self, file: &File, (number, before): (u32, usize), packet: &CompletePacket) -> io::Result<()> {
-        if number > 0 {
+        if packet.is_of_program() {
             self.tally.events += u64::from(packet.events);
             return Ok(());
         }
         self.tally.own += u64::from(packet.events);
+        // Firings of triggers.
+        if number > 0 {
+            return Ok(());
+        }
         let content = (packet.entry.content_bits / 8) as usize;
         let mut events = vec![0; content.saturating_sub(before)];
         // The recorder's own events say what the counters of packets cannot: damage, and losses

@@ -333,10 +333,11 @@ impl Served {
             pid: self.who.pid.unwrap_or(self.who.identity.pid),
             tid: firing.tid,
             is_late,
+            is_exact: is_late,
         };
-        let (program, clock) = (self.key(), self.who.identity.clock);
+        let (program, vpid, clock) = (self.key(), self.who.identity.pid, self.who.identity.clock);
         let frequencies = [ClockSource::Counter, ClockSource::Monotonic].map(|source| clocks.of(source).frequency());
-        ProgramFiring { program, clock, firing: *firing, told, frequencies }
+        ProgramFiring { program, vpid, clock, firing: *firing, told, frequencies }
     }
 
     /// Adds the state of a trigger in this program to its status.
@@ -363,6 +364,28 @@ impl Served {
         status.programs += u64::from(!is_watched);
         status.watched += u64::from(is_watched);
         status.why.extend(why.into_iter().filter(|why| !status.why.contains(why)).collect::<Vec<_>>());
+    }
+
+    /// The program is gone, or the sessions end: its counts stay with them.
+    pub(crate) fn leave_counts(&self, sessions: &mut [RecordingSession]) {
+        for session in sessions.iter_mut().filter(|session| session.takes_program(&self.who)) {
+            for mut status in session.triggers.statuses(|_, _| None) {
+                (status.suppressed, status.counted) = (0, 0);
+                self.add_trigger(&session.name, &mut status, &session.triggers);
+                session.triggers.leaves(&status.options.name, status.suppressed, status.counted);
+            }
+        }
+    }
+
+    /// Tells sessions which of these events there are: triggers may match them.
+    pub(super) fn tell_events(&self, ids: &[u16], sessions: &mut [RecordingSession]) {
+        let facts = ProgramConstants { pid: Some(self.who.identity.pid), contexts: &self.program.known().contexts };
+        let class = |id: &u16| self.program.known().events.get(usize::from(*id))?.as_ref();
+        let is_asked =
+            |session: &&mut RecordingSession| !session.triggers.all().is_empty() && session.takes_program(&self.who);
+        for session in sessions.iter_mut().filter(is_asked) {
+            ids.iter().filter_map(class).for_each(|class| session.triggers.sees(&self.who.candidate(), class, facts));
+        }
     }
 
     /// Tells sessions of firings that are not known.
