@@ -278,6 +278,8 @@ pub enum RecorderReply {
         session: String,
         /// The folder of its trace.
         output: PathBuf,
+        /// Notes about its triggers for people, in lines.
+        notes: Vec<String>,
     },
     /// The selection of a session has changed.
     Taken {

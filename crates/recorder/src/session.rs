@@ -355,6 +355,11 @@ impl RecordingSession {
         its.map(|(key, process)| (*key, process.clone())).collect()
     }
 
+    /// Whether it has met a program that it records.
+    pub(crate) fn has_programs(&self) -> bool {
+        !self.programs.is_empty()
+    }
+
     fn all_programs(&self) -> u64 {
         self.programs_before + processes(&self.programs)
     }

@@ -180,6 +180,9 @@ pub struct TriggerStatus {
     /// Why its filter is true of no event that its patterns have matched, for people; `None`: it may be true.
     #[serde(default)]
     pub never: Option<String>,
+    /// How its filter was understood, in lines for people.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// Its last firing.
     pub last: Option<TriggerFiring>,
     /// Programs in which it is armed at the event, and those for which the recorder watches the events.

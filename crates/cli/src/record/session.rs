@@ -141,7 +141,8 @@ impl<'a> RecordingPlan<'a> {
         options.counters = counters.as_ref().map(|counters| counters.cpus.clone()).unwrap_or_default();
         let (was_there, drains) = (options.output.exists(), options.drains);
         let (client, answer) = super::ask_to_start(&RecorderRequest::Start { options: Box::new(options) })?;
-        let RecorderReply::Started { session, output } = answer else { return Err(nonsense().into()) };
+        let RecorderReply::Started { session, output, notes } = answer else { return Err(nonsense().into()) };
+        notes.iter().for_each(|note| write_line(&format!("note: {}", note.trim_end())));
         let console = None;
         Ok(ActiveSession {
             arguments,

@@ -336,7 +336,10 @@ fn trigger_text(status: &TriggerStatus, tense: TriggerTense) -> String {
         let why = if status.why.is_empty() { String::new() } else { format!(": {}", status.why.join("; ")) };
         lines.push(format!("in {} of {of}; the recorder watches the others{why}", status.programs));
     }
-    lines.extend(status.notes().iter().map(|note| note.trim_end().replace('\n', "\n            ")));
+    // A running session has told the others when the trigger was added.
+    let notes = status.notes.iter().filter(|_| tense == TriggerTense::Over);
+    let warnings = status.warnings();
+    lines.extend(warnings.iter().chain(notes).map(|line| line.trim_end().replace('\n', "\n            ")));
     let lines = lines.iter().map(|line| format!("            {line}\n"));
     format!("  trigger   {}\n", trigger_words(&status.options)) + &lines.collect::<String>()
 }

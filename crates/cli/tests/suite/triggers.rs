@@ -428,3 +428,45 @@ fn summaries_and_traces_tell_of_firings() {
 fn program_name(place: &Place, trace: &str) -> String {
     events(place, trace, "kymo:trigger")[0]["payload"]["name"].as_str().expect("it is text").to_owned()
 }
+
+/// An expression that is true of no event is refused where the events are known; else the summary tells it.
+#[test]
+fn expressions_that_cannot_be_true_are_told() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    let record = |words: &[&str], status| {
+        let all = ["record", "--detach", "--name", "part", "--output", "part", "--process", &pid];
+        place.says(&[&all[..], words].concat(), status)
+    };
+    let told = record(&["--trigger", "stop on test:count when quantity == 1"], 2);
+    let why = "test:count: there is no `quantity`\n    quantity == 1\n    ^^^^^^^^\n";
+    assert!(told.contains(&format!("error: trigger `stop`: {why}")), "{told}");
+    let told = record(&["--trigger", "stop on test:count when value == \"many\""], 2);
+    assert!(told.contains("`value` is a number") || told.contains("cannot be compared"), "{told}");
+    // Another event that matches the pattern may have it.
+    let wide = "a: stop on test:* when quantity == 1";
+    let unit = "c: stop on test:count when value > 1ms";
+    let told = record(&["--trigger", wide, "--trigger", "b: stop on tset:count", "--trigger", unit], 0);
+    assert!(told.contains("note: trigger `c`: `value` has no unit"), "{told}");
+    assert!(told.contains("note: trigger `a`: its expression is never true: "), "{told}");
+    assert!(told.contains("note: trigger `b`: no event of the session's programs is called `tset:count`"), "{told}");
+    let told = place.says(&["trigger", "test:count", "--when", "quantity == 1", "--do", "stop"], 2);
+    assert!(told.contains(why), "{told}");
+    program.tell("offer 10");
+    let told = place.says(&["stop", "part"], 0);
+    let indented = "there is no `quantity`\n                quantity == 1\n                ^^^^^^^^\n";
+    assert!(told.contains("its expression is never true: test:") && told.contains(indented), "{told}");
+    assert!(told.contains("            `value` has no unit"), "{told}");
+    drop(program);
+
+    // The programs come later.
+    let words = words();
+    let trigger = "stop on test:count when value == \"many\"";
+    let mut command = place.kymo(&["record", "--output", "later", "--trigger", trigger, "--"]);
+    let mut program = Program::of(command.args(&words).stderr(Stdio::piped()));
+    program.tell("offer 10");
+    program.say("exit 0");
+    let told = String::from_utf8(program.end().stderr).expect("it is text");
+    assert!(told.contains("has not fired\n            its expression is never true: test:count: "), "{told}");
+}

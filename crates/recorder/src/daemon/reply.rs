@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use kymo_schema::definition::EventClass;
 
 use crate::daemon::{Daemon, SETTLE, rules, started};
-use crate::filters;
+use crate::filters::{self, ProgramConstants};
 use crate::program::{DrainTiming, Process};
 use crate::protocol::{
     CLASSES_BYTES_MAX, ClassStatus, ClassesStatus, Keep, Matched, ProgramStatus, RecorderReply, RecorderRequest,
@@ -15,7 +15,7 @@ use crate::protocol::{
 };
 use crate::select::{SelectionRule, SelectionStep, SessionSelection};
 use crate::session::RecordingSession;
-use crate::session::matches::near_names;
+use crate::session::matches::{near_names, possible};
 use crate::session::serve::ProgramId;
 use crate::trigger::{TRIGGERS_MAX, TriggerEffect, TriggerOptions};
 
@@ -63,9 +63,13 @@ impl Daemon {
         if options.triggers.len() > TRIGGERS_MAX {
             return Err(format!("a session has at most {TRIGGERS_MAX} triggers"));
         }
+        if options.triggers.iter().any(|trigger| trigger.rule.filter.is_some()) {
+            self.find();
+        }
         for (at, trigger) in options.triggers.iter().enumerate() {
             self.check_trigger(trigger, &options)?;
-            self.check(&trigger.rule, None)?;
+            self.check_expression(&trigger.rule, &options.selection)
+                .map_err(|why| format!("trigger `{}`: {why}", trigger.name))?;
             if options.triggers[..at].iter().any(|known| known.name == trigger.name) {
                 return Err(format!("there are two triggers `{}`", trigger.name));
             }
@@ -94,7 +98,9 @@ impl Daemon {
         self.has_changed = true;
         // Programs that already run are switched on before the client gets the reply.
         self.find();
-        Ok(RecorderReply::Started { session: name, output })
+        let session = self.sessions.iter().find(|session| session.name == name && session.has_programs());
+        let notes = session.map_or_else(Vec::new, |session| session.triggers.warnings());
+        Ok(RecorderReply::Started { session: name, output, notes })
     }
 
     fn free_name(&self, name: &str) -> String {
@@ -154,6 +160,40 @@ impl Daemon {
         filters::check(filter, &matching).map_err(|refusal| refusal.0)
     }
 
+    /// Notes about the expression of a trigger of a session that has this selection; `Err`: why it is refused.
+    fn check_expression(&self, rule: &SelectionRule, selection: &SessionSelection) -> Result<Vec<String>, String> {
+        let Some(text) = &rule.filter else { return Ok(Vec::new()) };
+        let served = self.served.iter().flat_map(|served| {
+            let events = served.events().map(|(_, class)| &**class);
+            events.map(|class| (&served.who, class, &served.program.known().contexts))
+        });
+        let seen = self.seen.iter().flat_map(|seen| {
+            let events = seen.events.iter().map(|class| &**class);
+            events.map(|class| (&seen.who, class, &seen.contexts))
+        });
+        let matching: Vec<_> = served
+            .chain(seen)
+            .filter(|(who, class, _)| {
+                let candidate = who.candidate();
+                selection.takes_program(&candidate) && rule.takes(&candidate, &class.full_name(), class.level)
+            })
+            .collect();
+        let classes: Vec<&EventClass> = matching.iter().map(|(_, class, _)| *class).collect();
+        let notes = filters::check(text, &classes).map_err(|refusal| refusal.0)?;
+        // Another event that matches a pattern with `*` may have the name.
+        if rule.events.iter().any(|pattern| pattern.contains(['*', '?'])) {
+            return Ok(notes);
+        }
+        let misfits = matching.iter().map(|(who, class, contexts)| {
+            let facts = ProgramConstants { pid: Some(who.identity.pid), contexts };
+            possible(text, class, facts).err().filter(|misfit| misfit.is_wrong)
+        });
+        match misfits.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().next()) {
+            Some(misfit) => Err(misfit.why),
+            None => Ok(notes),
+        }
+    }
+
     pub(super) fn take(&mut self, session: Option<&str>, step: SelectionStep) -> Result<RecorderReply, String> {
         let at = self.named(session)?;
         self.find();
@@ -193,7 +233,7 @@ impl Daemon {
             return Err(format!("session `{}` has {TRIGGERS_MAX} triggers already", self.sessions[at].name));
         }
         let known = &self.sessions[at];
-        let notes = self.check(&trigger.rule, Some(known))?;
+        let notes = self.check_expression(&trigger.rule, known.selection())?;
         let matched = Matched { session: known.name.clone(), notes, ..self.matched(&trigger.rule, known) };
         // Events recorded until now follow the old triggers.
         self.drain(DrainTiming::Now);

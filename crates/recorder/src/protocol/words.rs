@@ -45,10 +45,10 @@ impl Matched {
 }
 
 impl TriggerStatus {
-    /// Why it may never have fired: patterns that no event has matched, and a filter that is true of none. Sentences,
-    /// with lines that show the place.
+    /// Patterns that no event has matched, and an expression that is true of none: sentences, with lines that show the
+    /// place.
     #[must_use]
-    pub fn notes(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<String> {
         let warning = |(pattern, near): &(String, Vec<String>)| {
             let help = near.first().map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             format!("no event of the session's programs is called `{pattern}`{help}")

@@ -1,5 +1,5 @@
 //! Events that a trigger could fire at: which of its patterns have matched an event so far, and whether its filter
-//! can be true of one. The summary of a session tells what has not: programs may be gone by then.
+//! can be true of one. The summary of a session tells the others: programs may be gone by then.
 
 use kymo_filter::{Filter, Verdict, nearest};
 use kymo_schema::definition::EventClass;
@@ -18,13 +18,24 @@ pub(crate) struct TriggerMatches {
     is_possible: bool,
     /// Why it is true of none so far.
     never: Option<String>,
+    /// How it was understood, for people.
+    #[serde(default)]
+    pub(crate) notes: Vec<String>,
+}
+
+/// Why a filter is true of no event of a class.
+pub(crate) struct Misfit {
+    /// For people.
+    pub(crate) why: String,
+    /// It has a name that the event lacks, or compares text with a number, say.
+    pub(crate) is_wrong: bool,
 }
 
 impl TriggerMatches {
     pub(crate) fn of(rule: &SelectionRule) -> Self {
         let wanted = rule.events.iter().filter(|pattern| !pattern.starts_with('!'));
         let unmatched = wanted.map(|pattern| (pattern.clone(), Vec::new())).collect();
-        Self { unmatched, is_possible: rule.filter.is_none(), never: None }
+        Self { unmatched, is_possible: rule.filter.is_none(), ..Self::default() }
     }
 
     /// Why the filter is true of no event that the rule has matched; `None`: it may be true.
@@ -52,29 +63,27 @@ impl TriggerMatches {
         if !rule.takes(program, &name, class.level) {
             return;
         }
-        match why_never(text, class, facts) {
-            None => self.is_possible = true,
-            Some(why) => _ = self.never.get_or_insert(why),
+        match possible(text, class, facts) {
+            Ok(notes) => (self.is_possible, self.notes) = (true, notes),
+            Err(misfit) => _ = self.never.get_or_insert(misfit.why),
         }
     }
 }
 
-/// Why a filter is true of no event of a class, for people; `None`: it may be true.
-fn why_never(text: &str, class: &EventClass, facts: ProgramConstants<'_>) -> Option<String> {
+/// Notes about a filter that may be true of events of a class; `Err`: it is never.
+pub(crate) fn possible(text: &str, class: &EventClass, facts: ProgramConstants<'_>) -> Result<Vec<String>, Misfit> {
     let name = class.full_name();
-    let problems = |problems: Vec<kymo_filter::FilterProblem>| {
-        let lines: String = problems.iter().map(|problem| problem.render(text)).collect();
-        Some(format!("{name}: {}", lines.trim_end()))
-    };
-    let filter = match Filter::parse(text).and_then(|filter| ClassFilter::new(&filter, class, facts)) {
-        Ok(filter) if filter.verdict() != Verdict::NeverTrue => return None,
-        Ok(filter) => filter,
-        Err(why) => return problems(why),
-    };
+    let misfit = |lines: String| Misfit { why: format!("{name}: {}", lines.trim_end()), is_wrong: true };
+    let filter = Filter::parse(text).and_then(|filter| ClassFilter::new(&filter, class, facts));
+    let filter =
+        filter.map_err(|problems| misfit(problems.iter().map(|problem| problem.render(text)).collect::<String>()))?;
+    if filter.verdict() != Verdict::NeverTrue {
+        return Ok(filter.notes().iter().map(|note| note.render(text)).collect());
+    }
     let missing: String = filter.missing().iter().map(|missing| missing.render(text)).collect();
-    Some(match missing.trim_end() {
-        "" => format!("it is true of no event {name}"),
-        missing => format!("{name}: {missing}"),
+    Err(match missing.as_str() {
+        "" => Misfit { why: format!("it is true of no event {name}"), is_wrong: false },
+        _ => misfit(missing),
     })
 }
 
@@ -128,6 +137,7 @@ mod tests {
         let never = |filter: &str, classes: &[&str]| seen(&["net:*"], Some(filter), classes).never().map(str::to_owned);
         assert_eq!(never("prot == 1", &[]), None, "no event is known");
         assert_eq!(never("port == 1", &[LOST, SENT]), None, "it is a number in one of them");
+        assert!(seen(&["net:*"], Some("port > 1us"), &[SENT]).notes[0].starts_with("`port` has no unit"));
         let why = never("port == 1", &[LOST]).expect("it is text");
         assert!(why.starts_with("net:lost: `port` is text and `1` is a number: they cannot be compared\n"), "{why}");
         let why = never("prot == 1", &[SENT]).expect("there is no such field");

@@ -13,7 +13,7 @@ use std::io;
 use std::sync::Arc;
 
 use kymo_lane::{ClockSource, FilterEngine, OverflowMode, RecorderSide, RecordingSettings};
-use kymo_schema::definition::{Definition, EventClass};
+use kymo_schema::definition::{ContextClass, Definition, EventClass};
 
 use crate::filters::{ClassFilter, FilterCompiler, Placed, Placer, ProgramConstants};
 use crate::program::drain::DrainProgress;
@@ -95,6 +95,8 @@ pub(crate) struct UnwantedProgram {
     pub(crate) who: ProgramId,
     pub(crate) status: ProgramStatus,
     pub(crate) events: Vec<Arc<EventClass>>,
+    /// Contexts that they may carry, by number.
+    pub(crate) contexts: Vec<Option<Arc<ContextClass>>>,
     /// How far it was recorded, so that no event is recorded twice.
     pub(crate) progress: DrainProgress,
     /// It was gone when the recorder saw it: its events stay for a client that comes back for them.
@@ -451,8 +453,9 @@ impl Served {
     pub(crate) fn seen(self) -> UnwantedProgram {
         let status = self.status(&[]);
         let events = self.events().map(|(_, class)| Arc::clone(class)).collect();
+        let contexts = self.program.known().contexts.clone();
         let (progress, is_dead) = (self.program.progress(), self.is_dead);
-        UnwantedProgram { found: self.found, who: self.who, status, events, progress, is_dead }
+        UnwantedProgram { found: self.found, who: self.who, status, events, contexts, progress, is_dead }
     }
 
     /// Whether the program may still hold events that a session wants. Events that it recorded

@@ -150,6 +150,7 @@ impl SessionTrigger {
             counted: self.counted_most,
             unmatched: self.matches.unmatched.clone(),
             never: self.matches.never().map(str::to_owned),
+            notes: self.matches.notes.clone(),
             last,
             programs: 0,
             watched: 0,
@@ -218,6 +219,15 @@ impl SessionTriggers {
         let mut this = Self { shared: [TriggerWindows::always(), TriggerWindows::always()], ..Self::default() };
         all.iter().for_each(|options| this.set(options.clone(), now));
         this
+    }
+
+    /// What people should know of its triggers, in sentences with lines that show the place.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let told = |status: &TriggerStatus| {
+            let all = status.warnings().into_iter().chain(status.notes.iter().cloned());
+            all.map(|warning| format!("trigger `{}`: {warning}", status.options.name)).collect::<Vec<_>>()
+        };
+        self.statuses(|_, _| None).iter().flat_map(told).collect()
     }
 
     /// Whether triggers control the session, or have done so.
