@@ -531,7 +531,7 @@ impl Daemon {
         for program in served.iter_mut() {
             let is_resting = program.rest.is_resting();
             if !is_resting {
-                program.tell_rules(sessions, clocks);
+                program.tell_rules(sessions, clocks, false);
                 program.tell_problems(sessions);
                 let _ = program.grow(sessions, compiler);
             }
@@ -601,8 +601,8 @@ impl Daemon {
             // The last definitions, because its last events may need them.
             let _ = program.note_new(sessions);
             program.tell_problems(sessions);
-            program.tell_rules(sessions, clocks);
             let _ = drain_last(&mut program, sessions, clocks, DrainTiming::Last);
+            program.tell_rules(sessions, clocks, true);
             program.leave_counts(sessions);
             let ticks = clocks.of(program.who.identity.clock).now();
             let _ = program.program.end(ticks, &mut Everybody { sessions, clocks });
@@ -658,7 +658,6 @@ impl Daemon {
             }
             program.tell_objects(std::slice::from_mut(&mut session), clocks);
             program.tell_problems(std::slice::from_mut(&mut session));
-            program.tell_rules(std::slice::from_mut(&mut session), clocks);
             if session.options.keep == Keep::Oldest {
                 // The session that ends takes part in one more drain with the others: an event leaves
                 // the lane only once, and must reach all of them.
@@ -674,6 +673,7 @@ impl Daemon {
                     false => program.program.end(ticks, &mut alone),
                 };
             }
+            program.tell_rules(std::slice::from_mut(&mut session), clocks, true);
         }
         let its = self.served.iter().filter(|program| session.takes_program(&program.who)).collect::<Vec<_>>();
         its.iter().for_each(|program| program.leave_counts(std::slice::from_mut(&mut session)));

@@ -37,6 +37,7 @@ use arena::{ArenaOwner, ProgramArena};
 use compile::{Compiled, FilterSource};
 use judge::{JudgementQuestions, JudgementSource};
 
+pub(crate) use ask::RecorderKey;
 pub use ask::{RecordedEvent, RecorderFilter};
 pub use class::{ClassFilter, key_value};
 pub use compile::FilterCompiler;

@@ -6,6 +6,7 @@ pub(crate) mod flight;
 pub(crate) mod flush;
 mod late;
 pub(crate) mod matches;
+mod remember;
 pub(crate) mod rules;
 pub(crate) mod serve;
 pub(crate) mod triggers;
@@ -429,6 +430,7 @@ impl RecordingSession {
         self.choosing.filters.clear();
         self.choosing.watched = self.triggers.rules();
         self.choosing.rules = self.rules.all().to_vec();
+        self.choosing.remembers.choose_again();
         self.outputs.iter_mut().for_each(|(_, output)| output.choose_again());
     }
 
@@ -500,6 +502,8 @@ impl RecordingSession {
         self.progress.remove(&key);
         self.outputs.iter_mut().for_each(|(_, output)| output.forget(key));
         self.choosing.filters.retain(|(program, _), _| *program != key);
+        self.rules.has_asked(self.choosing.remembers.counts());
+        self.choosing.remembers.parts(key);
         forgotten.into_iter().for_each(|key| {
             self.triggers.parts(key);
             self.rules.parts(key);
@@ -577,9 +581,10 @@ impl RecordingSession {
     }
 
     /// Writes what a program has kept and let go for its rules, where the trace does not have that yet.
-    pub(crate) fn tell_counts(&mut self, program: &ProgramFacts, clocks: &mut WatchedClocks) {
+    pub(crate) fn tell_counts(&mut self, program: &ProgramFacts, clocks: &mut WatchedClocks, is_last: bool) {
+        self.rules.has_asked(self.choosing.remembers.counts());
         let places = self.rules.places.get_mut(&program.identity.key).into_iter().flatten();
-        let untold = places.filter_map(|(name, place)| Some((name.clone(), place.untold()?)));
+        let untold = places.filter_map(|(name, place)| Some((name.clone(), place.untold(is_last)?)));
         let untold: Vec<(String, SavedCounts)> = untold.collect();
         if !untold.is_empty() && self.options.keep == Keep::Oldest {
             self.with_output(program.identity.clock, clocks, |output, _| {

@@ -30,6 +30,7 @@ use kymo_lane::{ClockSource, WriterThread};
 use kymo_schema::definition::EventClass;
 use kymo_schema::field::{DefinedField, FieldType, IntegerType, ScalarType};
 pub use kymo_writer::CtfVersion;
+use kymo_writer::EVENT_HEAD_BYTES;
 
 use crate::clock::{ClockDescription, TickSource, step_max};
 use crate::program::drain::{DrainProgress, Position, lost_since};
@@ -248,14 +249,16 @@ impl Output {
             return;
         }
         self.bytes.clear();
-        self.bytes.resize(self.chunk.before_events() + SINCE_BYTES, 0);
+        // Room for the times since their begins.
+        let free = if choose.measures() { SINCE_BYTES * (1 + run.bytes.len() / EVENT_HEAD_BYTES) } else { 0 };
+        self.bytes.resize(self.chunk.before_events() + free, 0);
         self.bytes.extend_from_slice(run.bytes);
-        let Some((class, walk)) = self.walk(program, run, windows, choose) else {
+        let Some((class, walk)) = self.walk(program, (run, free), windows, choose) else {
             self.unwalked(program, run, windows, choose);
             self.lose_quietly(program, run.lane, run.discarded, run.discarded_ever);
             return;
         };
-        let read = walk.read - SINCE_BYTES;
+        let read = walk.read - free;
         let broken = run.bytes.len() - read;
         let (events, kept) = (walk.events, walk.kept);
         self.count_walk(program, run, &walk);
@@ -312,18 +315,18 @@ impl Output {
         }
     }
 
-    /// Walks over the run, which follows the packet's header, and adds new event classes to the
+    /// Walks over the run, which follows the packet's header and free bytes, and adds new event classes to the
     /// metadata. `None`: no class can be added at all.
     fn walk(
         &mut self,
         program: &ProgramFacts,
-        run: &EventRun<'_>,
+        (run, free): (&EventRun<'_>, usize),
         windows: &[(u64, u64)],
         choose: &mut dyn Choose,
     ) -> Option<(u32, EventWalk)> {
         let parts = wanted_parts(run, windows, self.facts.base);
         let times = TickRange::of(run, &parts, step_max(program.identity.clock)).judged(run, self.wanted);
-        let (mut walk, mut may_roll) = (EventWalk::begin_behind(SINCE_BYTES), true);
+        let (mut walk, mut may_roll) = (EventWalk::begin_behind(free), true);
         walk.verdict = self.state(program).verdicts.remove(&run.lane);
         loop {
             let state = state(&mut self.programs, &mut self.resumed, program);

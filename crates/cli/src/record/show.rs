@@ -308,7 +308,7 @@ pub(super) fn rule_status(status: &RuleStatus, out: &mut impl Write) -> io::Resu
         let all = counted((*programs).max(*without), "program");
         writeln!(
             out,
-            "            {without} of {all} cannot ask it: all of their events are recorded: {}",
+            "            {without} of {all} cannot ask it at some events, and the recorder does: {}",
             why.join("; ")
         )?;
     }

@@ -10,7 +10,7 @@
 //! lengths say, is missing.
 
 use kymo_ir::predicate::{Input, Inputs, Predicate};
-use kymo_lane::{WriterThread, contexts};
+use kymo_lane::{KeyHash, WriterThread, contexts};
 use kymo_schema::definition::EventClass;
 use kymo_schema::field::{FieldType, ScalarType};
 use smallvec::SmallVec;
@@ -129,10 +129,53 @@ impl ClassFilter {
     }
 }
 
+/// A key of events of one class, as the recorder reads it: the same hash as in the program.
+#[derive(Clone, Debug)]
+pub(crate) struct RecorderKey {
+    fields: RecorderFilter,
+    /// Whether each part is a field; else it is the thread.
+    parts: Vec<bool>,
+}
+
+impl RecorderKey {
+    /// The key of these fields by name; `None`: the thread.
+    pub(crate) fn new(class: &EventClass, parts: &[Option<&str>], facts: ProgramConstants<'_>) -> Option<Self> {
+        let at = |name: &&str| class.fields.iter().position(|field| field.name == **name);
+        let fields: Vec<usize> = parts.iter().flatten().map(at).collect::<Option<_>>()?;
+        let parts = parts.iter().map(Option::is_some).collect();
+        Some(Self { fields: ClassFilter::of_fields(class, &fields).asked(class, facts), parts })
+    }
+
+    /// The hash of the key of an event.
+    pub(crate) fn hash(&self, event: &RecordedEvent<'_>, seed: u64) -> u64 {
+        let of = FilterEvent { asked: &self.fields, event, begins: self.fields.begins(event) };
+        let mut next = 0;
+        let parts = self.parts.iter().fold(KeyHash::new(seed), |hash, is_field| {
+            if !is_field {
+                return hash.number(event.thread.tid.into());
+            }
+            let input = Input(next);
+            next += 1;
+            match of.place(input) {
+                Some((_, _, RecordedShape::Text | RecordedShape::Fixed(_))) => {
+                    hash.text(before_zero(of.text(input).unwrap_or_default()))
+                }
+                _ => hash.number(of.number(input).unwrap_or(0)),
+            }
+        });
+        parts.word()
+    }
+}
+
 impl RecorderFilter {
     /// Whether the filter keeps the event.
     #[must_use]
     pub fn keeps(&self, event: &RecordedEvent<'_>) -> bool {
+        self.predicate.keeps(&FilterEvent { asked: self, event, begins: self.begins(event) })
+    }
+
+    /// Where stretches begin.
+    fn begins(&self, event: &RecordedEvent<'_>) -> SmallVec<[usize; 8]> {
         let mut begins = SmallVec::from_slice(&[0]);
         let mut begin = 0_usize;
         for &(at, each) in &self.ends {
@@ -140,7 +183,7 @@ impl RecorderFilter {
             begin += at + 2 + count * each;
             begins.push(begin);
         }
-        self.predicate.keeps(&FilterEvent { asked: self, event, begins })
+        begins
     }
 
     /// Place of a context that the event carries.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use kymo_filter::{Binding, FieldResolver, Verdict};
 use kymo_filter::{Filter, FilterNote, FilterProblem, MissingName, PathMeaning, ProblemKind};
-use kymo_ir::predicate::{ArgumentLayout, Input, InputPlace, Predicate, Refusal, Test};
+use kymo_ir::predicate::{ArgumentLayout, Input, InputClass, InputKind, InputPlace, Predicate, Refusal, Test};
 use kymo_lane::contexts;
 use kymo_lane::judgement::KeyValue;
 use kymo_schema::definition::EventClass;
@@ -62,6 +62,18 @@ impl ClassFilter {
         let predicate = Predicate { inputs: Vec::new(), root: Test::Constant(Some(true)) };
         let (sources, missing, notes) = (Vec::new(), Vec::new(), Vec::new());
         Self { predicate, sources, verdict: Verdict::AlwaysTrue, missing, notes }
+    }
+
+    /// The filter that is true for all events, with these fields as its inputs: keys are read from them.
+    pub(super) fn of_fields(class: &EventClass, fields: &[usize]) -> Self {
+        let input = |field: &usize| InputClass {
+            name: class.fields[*field].name.as_str().into(),
+            kind: InputKind::Integer { signed: false, bits: 64 },
+            optional: true,
+        };
+        let predicate = Predicate { inputs: fields.iter().map(input).collect(), root: Test::Constant(Some(true)) };
+        let sources = fields.iter().map(|field| InputSource::Field(*field as u16)).collect();
+        Self { predicate, sources, ..Self::always() }
     }
 
     #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::program::ProgramIdentity;
 use crate::program::walk::{EventFate, EventVerdict};
 use crate::rule::{RuleOptions, RuleTest};
 use crate::select::{RecordDecision, SelectionRule, SessionSelection};
+use crate::session::remember::RecorderRules;
 use crate::session::serve::ProgramId;
 use crate::trace::{AskedEvent, Choose, ClassDecision};
 
@@ -31,6 +32,8 @@ pub(crate) struct Choosing {
     pub(crate) watched: Vec<SelectionRule>,
     /// Rules that limit them.
     pub(crate) rules: Vec<RuleOptions>,
+    /// Those that the recorder asks.
+    pub(crate) remembers: RecorderRules,
     pub(crate) filtered: u64,
     pub(crate) problems: Vec<String>,
     /// The run that is being filtered.
@@ -56,7 +59,8 @@ pub(crate) struct RunFacts {
 /// A class whose events the recorder looks at one by one.
 #[derive(Debug)]
 pub(crate) struct AskedClass {
-    filter: RecorderFilter,
+    /// `None`: they only begin something.
+    filter: Option<RecorderFilter>,
     /// The program decides by rules, where it can.
     has_rules: bool,
 }
@@ -95,26 +99,31 @@ impl Choose for Choosing {
         let has_rules = its_rules.peek().is_some();
         let is_timed = its_rules.any(|rule| matches!(rule.asks.test, RuleTest::Over { .. }));
         let asked = if is_timed { ClassDecision::AskSince } else { ClassDecision::Ask };
+        let facts = ProgramConstants { pid: Some(program.pid), contexts: &self.run.own };
+        // The class' address is its identity: the program's list holds it as long as the
+        // program is known, and `parts` removes what is known of it.
+        let place = (program.key, std::ptr::from_ref(class) as usize);
+        let begins = !self.rules.is_empty() && self.remembers.learn(place, class, facts, &self.rules);
         let expressions = match self.selection.chosen(&candidate, &name, class.level) {
             RecordDecision::When(expressions) => expressions,
             // What the program has not asked its rules about is kept.
-            RecordDecision::Yes if has_rules => Vec::new(),
+            RecordDecision::Yes if has_rules || begins => Vec::new(),
             RecordDecision::Yes => return ClassDecision::Keep,
             // Without a filter none passes: those are recorded that have fired a trigger.
-            RecordDecision::No if is_watched => return ClassDecision::Ask,
+            RecordDecision::No if is_watched && !begins => return ClassDecision::Ask,
+            RecordDecision::No if begins => {
+                self.filters.insert(place, AskedClass { filter: None, has_rules });
+                return ClassDecision::Ask;
+            }
             RecordDecision::No => return ClassDecision::Drop,
         };
-        let facts = ProgramConstants { pid: Some(program.pid), contexts: &self.run.own };
         let filter = match expressions.is_empty() {
             true => Ok(ClassFilter::always()),
             false => ClassFilter::of_texts(expressions.iter().map(String::as_str), class, facts),
         };
         match filter {
             Ok(filter) => {
-                // The class' address is its identity: the program's list holds it as long as the
-                // program is known, and `parts` removes the filters with it.
-                let place = (program.key, std::ptr::from_ref(class) as usize);
-                self.filters.insert(place, AskedClass { filter: filter.asked(class, facts), has_rules });
+                self.filters.insert(place, AskedClass { filter: Some(filter.asked(class, facts)), has_rules });
                 asked
             }
             Err(refusal) => {
@@ -125,20 +134,34 @@ impl Choose for Choosing {
     }
 
     fn passes(&mut self, event: &AskedEvent<'_>) -> EventFate {
-        let AskedEvent { program, class, contexts, fields, verdict } = *event;
+        let AskedEvent { program, class, contexts, fields, ticks, verdict } = *event;
         let place = (program.key, std::ptr::from_ref(class) as usize);
         let Some(AskedClass { filter, has_rules }) = self.filters.get(&place) else { return EventFate::Drop };
         let RunFacts { contexts: mask, thread, groups, .. } = &self.run;
+        let event = RecordedEvent { thread, contexts: *mask, carried: contexts, fields };
         if let Some(kept) = verdict.filter(|_| *has_rules).and_then(|verdict| verdict.kept_by_rules(*groups)) {
+            self.remembers.judges(program.key, ticks);
             return match kept {
                 None => EventFate::Drop,
                 Some(0) => EventFate::Keep,
                 Some(ticks) => EventFate::KeepSince(self.run.nanos(ticks)),
             };
         }
-        let keeps = filter.keeps(&RecordedEvent { thread, contexts: *mask, carried: contexts, fields });
-        self.filtered += u64::from(!keeps);
-        EventFate::of(keeps)
+        self.remembers.begin(place, ticks, &event);
+        let Some(filter) = filter else { return EventFate::Drop };
+        if !filter.keeps(&event) {
+            self.filtered += 1;
+            return EventFate::Drop;
+        }
+        if *has_rules {
+            self.remembers.ask(place, ticks, &event, |ticks| self.run.nanos(ticks))
+        } else {
+            EventFate::Keep
+        }
+    }
+
+    fn measures(&self) -> bool {
+        self.rules.iter().any(|rule| matches!(rule.asks.test, RuleTest::Over { .. }))
     }
 
     fn since(&self, verdict: &EventVerdict) -> Option<u64> {

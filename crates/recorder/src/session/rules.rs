@@ -6,12 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use kymo_lane::RuleCounts;
+use kymo_lane::{KeyHash, RuleCounts};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::uptime_ns;
 use crate::rule::{RuleOptions, RuleStatus};
 
+/// Least time between two counts of a rule in a trace.
+const TOLD_NS: i64 = 1_000_000_000;
 /// Reasons that are told.
 const WHYS_MAX: usize = 10;
 
@@ -31,15 +33,28 @@ pub(crate) struct SessionRules {
 /// A rule in a program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RulePlace {
-    /// Its number there.
-    pub(crate) number: u8,
+    /// Its number there; `None`: the program cannot ask it.
+    pub(crate) number: Option<u8>,
     /// Keys of different epochs are different.
     pub(crate) epoch: u32,
     /// Counts of the number before, and the last that are known.
     before: SavedCounts,
     now: SavedCounts,
-    /// Counts that the trace has.
+    /// What the recorder has kept and let go itself.
+    by_recorder: SavedCounts,
+    /// Counts that the trace has, and since when.
     told: SavedCounts,
+    told_ns: i64,
+}
+
+/// Hashes of a kind, as a text and as a number if it is one.
+pub(crate) fn kind_hashes(kind: &str) -> impl Iterator<Item = u64> + use<> {
+    let text = KeyHash::new(0).text(kind.as_bytes()).word();
+    let number = kind
+        .parse::<i128>()
+        .ok()
+        .and_then(|number| u64::try_from(number).ok().or_else(|| i64::try_from(number).ok().map(i64::cast_unsigned)));
+    std::iter::once(text).chain(number.map(|number| KeyHash::new(0).number(number).word()))
 }
 
 /// Counts in a file.
@@ -82,20 +97,23 @@ impl RulePlace {
     /// A rule gets a number in a program that has counted so much under it before.
     pub(crate) fn new(number: u8, before: RuleCounts) -> Self {
         let (before, epoch) = (before.into(), (uptime_ns() / 1000) as u32);
-        Self { number, epoch, before, now: before, told: SavedCounts::default() }
+        Self { number: Some(number), epoch, before, now: before, ..Self::default() }
     }
 
     /// The session's share of the counts.
     pub(crate) fn counts(&self) -> SavedCounts {
-        self.now.since(self.before)
+        self.now.since(self.before).plus(self.by_recorder)
     }
 
-    /// The share, if the trace does not have it yet; it has, after this.
-    pub(crate) fn untold(&mut self) -> Option<SavedCounts> {
-        let counts = self.counts();
-        let is_new = counts != self.told;
-        self.told = counts;
-        is_new.then_some(counts)
+    /// The share, if the trace does not have it yet and it is time; it has, after this.
+    pub(crate) fn untold(&mut self, is_last: bool) -> Option<SavedCounts> {
+        let (counts, now) = (self.counts(), uptime_ns());
+        let is_due = is_last || now.saturating_sub(self.told_ns) >= TOLD_NS;
+        if counts == self.told || !is_due {
+            return None;
+        }
+        (self.told, self.told_ns) = (counts, now);
+        Some(counts)
     }
 }
 
@@ -142,6 +160,14 @@ impl SessionRules {
     pub(crate) fn learns(&mut self, program: u64, name: &str, counts: RuleCounts) {
         if let Some(place) = self.places.get_mut(&program).and_then(|places| places.get_mut(name)) {
             place.now = counts.into();
+        }
+    }
+
+    /// The recorder has asked rules itself.
+    pub(crate) fn has_asked(&mut self, counts: BTreeMap<(u64, String), SavedCounts>) {
+        for ((program, rule), counts) in counts {
+            let place = self.places.entry(program).or_default().entry(rule).or_default();
+            place.by_recorder = place.by_recorder.plus(counts);
         }
     }
 
@@ -193,8 +219,8 @@ mod tests {
         rules.learns(2, "b", counts(1, 9));
         rules.learns(3, "b", counts(100, 100));
         let place = rules.places.get_mut(&1).and_then(|places| places.get_mut("b")).expect("it is there");
-        assert_eq!(place.untold().map(|counts| (counts.kept, counts.let_go)), Some((2, 18)));
-        assert_eq!(place.untold(), None);
+        assert_eq!(place.untold(true).map(|counts| (counts.kept, counts.let_go)), Some((2, 18)));
+        assert_eq!(place.untold(true), None);
         rules.parts(1);
         rules.lacks(9, "b", "it is old");
         let status = rules.statuses().remove(0);

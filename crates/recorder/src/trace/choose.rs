@@ -33,6 +33,11 @@ pub trait Choose {
     /// its fields, as encoded, and its verdict.
     fn passes(&mut self, event: &AskedEvent<'_>) -> EventFate;
 
+    /// Whether events may be kept with the time since their begin, although no verdict stands before them.
+    fn measures(&self) -> bool {
+        false
+    }
+
     /// Nanoseconds since the begin of an event with this verdict; `None`: none is known.
     fn since(&self, _: &EventVerdict) -> Option<u64> {
         None
@@ -56,6 +61,8 @@ pub struct AskedEvent<'e> {
     pub contexts: &'e [u8],
     /// Its fields, as encoded.
     pub fields: &'e [u8],
+    /// Its time.
+    pub ticks: u64,
     /// What the program says about it.
     pub verdict: Option<&'e EventVerdict>,
 }
@@ -70,11 +77,11 @@ pub(crate) struct RunJudge<'a> {
 }
 
 impl JudgeEvents for RunJudge<'_> {
-    fn passes(&mut self, id: u16, _: u32, event: &[u8], verdict: Option<&EventVerdict>) -> EventFate {
+    fn passes(&mut self, id: u16, offset: u32, event: &[u8], verdict: Option<&EventVerdict>) -> EventFate {
         let (contexts, fields) = event.split_at(self.table.context_bytes(event));
-        let program = &self.program.identity;
+        let (program, ticks) = (&self.program.identity, self.begin + u64::from(offset));
         match self.program.events.get(usize::from(id)) {
-            Some(Some(class)) => self.choose.passes(&AskedEvent { program, class, contexts, fields, verdict }),
+            Some(Some(class)) => self.choose.passes(&AskedEvent { program, class, contexts, fields, ticks, verdict }),
             _ => EventFate::Drop,
         }
     }

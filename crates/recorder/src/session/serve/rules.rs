@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use kymo_lane::judgement::{JudgementKind, KeyValue, RuleKey, RuleNumber, RuleTest as LaneTest};
-use kymo_lane::{KeyHash, KindPlace, RULES_MAX};
+use kymo_lane::{KindPlace, RULES_MAX};
 use kymo_schema::definition::EventClass;
 
 use super::Served;
 use crate::filters::{Placed, key_value};
 use crate::rule::{KeyField, RuleKind, RuleLimit, RuleQuestion, RuleStatus, RuleTest};
-use crate::session::rules::{RulePlace, SessionRules};
+use crate::session::rules::{RulePlace, SessionRules, kind_hashes};
 use crate::session::{RecordingSession, WatchedClocks};
 
 /// Kinds of a rule that a status names.
@@ -36,7 +36,7 @@ impl Served {
             let Some(group) = session.triggers.group(self.key()) else { continue };
             let Some(places) = session.rules.places.get(&self.key()) else { continue };
             for rule in session.rules.all() {
-                let Some(RulePlace { number, epoch, .. }) = places.get(&rule.name) else { continue };
+                let Some(RulePlace { number: Some(number), epoch, .. }) = places.get(&rule.name) else { continue };
                 let number = RuleNumber { number: *number, epoch: *epoch };
                 let mut problem = |why: String| problems.push((session.name.clone(), rule.name.clone(), why));
                 for id in &self.unsettled {
@@ -75,9 +75,8 @@ impl Served {
         for session in sessions {
             let places = session.rules.places.get(&self.key()).into_iter().flatten();
             for (name, place) in places {
-                let is_its =
-                    |kind: &JudgementKind| matches!(kind, JudgementKind::Rule(rule, _) if rule.number == place.number);
-                let begins = of.begins.iter().any(|(rule, _)| rule.number == place.number);
+                let is_its = |kind: &JudgementKind| matches!(kind, JudgementKind::Rule(rule, _) if Some(rule.number) == place.number);
+                let begins = of.begins.iter().any(|(rule, _)| Some(rule.number) == place.number);
                 if begins || of.asked.values().flatten().any(is_its) {
                     let problems = why.iter().map(|why| (session.name.clone(), name.clone(), why.clone()));
                     self.rule_problems.extend(problems);
@@ -92,24 +91,24 @@ impl Served {
         let lane = self.program.lane();
         let is_able = lane.has_rules().unwrap_or(false) && sessions[at].triggers.group(key).is_some();
         let others = sessions.iter().filter_map(|session| session.rules.places.get(&key)).flat_map(BTreeMap::values);
-        let mut numbers: Vec<u8> = others.map(|place| place.number).collect();
+        let mut numbers: Vec<u8> = others.filter_map(|place| place.number).collect();
         let session = &mut sessions[at];
         for rule in session.rules.all().to_vec() {
-            let places = session.rules.places.entry(key).or_default();
-            if places.contains_key(&rule.name) {
+            if places_of(session, key).contains_key(&rule.name) {
                 continue;
             }
             let free = (0..RULES_MAX as u8).find(|number| !numbers.contains(number)).filter(|_| is_able);
             let counts = free.and_then(|number| lane.forget_kinds(number).and_then(|()| lane.counts(number)).ok());
             if let (Some(number), Some(counts)) = (free, counts) {
                 numbers.push(number);
-                places.insert(rule.name.clone(), RulePlace::new(number, counts));
+                places_of(session, key).insert(rule.name.clone(), RulePlace::new(number, counts));
             } else {
                 let why = match lane.has_rules() {
                     Ok(false) => "a program is built with a tracer that is older than rules",
                     _ => "a program has too many rules, or sessions with rules and triggers",
                 };
                 session.rules.lacks(key, &rule.name, why);
+                places_of(session, key).insert(rule.name.clone(), RulePlace::default());
             }
         }
         self.set_limits(session);
@@ -119,7 +118,7 @@ impl Served {
     pub(crate) fn set_limits(&self, session: &RecordingSession) {
         let Some(places) = session.rules.places.get(&self.key()) else { return };
         for rule in session.rules.all() {
-            let Some(place) = places.get(&rule.name) else { continue };
+            let Some(number) = places.get(&rule.name).and_then(|place| place.number) else { continue };
             let (limit, window) = match rule.asks.test {
                 RuleTest::Over { limit: RuleLimit::Time(ns), .. } => (self.ticks_of(rule.set.unwrap_or(ns)), 0),
                 RuleTest::Over { limit: RuleLimit::Percentile(_), .. } => {
@@ -128,16 +127,20 @@ impl Served {
                 RuleTest::Every(events) => (rule.set.unwrap_or(events.into()), 0),
                 RuleTest::AtMost { events, ns } => (rule.set.unwrap_or(events.into()), self.ticks_of(ns)),
             };
-            let kinds: Vec<(u64, u64)> =
-                rule.limits.iter().flat_map(|(kind, ns)| hashes(kind).map(|hash| (hash, self.ticks_of(*ns)))).collect();
+            let kinds: Vec<(u64, u64)> = rule
+                .limits
+                .iter()
+                .flat_map(|(kind, ns)| kind_hashes(kind).map(|hash| (hash, self.ticks_of(*ns))))
+                .collect();
             // If the program is gone, the next look reports that.
             let lane = self.program.lane();
-            let _ = lane.set_limits_of(place.number, &kinds).and_then(|()| lane.set_limit(place.number, limit, window));
+            let _ = lane.set_limits_of(number, &kinds).and_then(|()| lane.set_limit(number, limit, window));
         }
     }
 
-    /// Sessions learn what the program has counted for their rules, and what it cannot ask.
-    pub(crate) fn tell_rules(&mut self, sessions: &mut [RecordingSession], clocks: &mut WatchedClocks) {
+    /// Sessions learn what the program has counted for their rules, and what it cannot ask. Their traces have the counts
+    /// once in a second, and the last ones.
+    pub(crate) fn tell_rules(&mut self, sessions: &mut [RecordingSession], clocks: &mut WatchedClocks, is_last: bool) {
         let key = self.key();
         for (session, rule, why) in std::mem::take(&mut self.rule_problems) {
             let its = sessions.iter_mut().find(|known| known.name == session);
@@ -145,25 +148,27 @@ impl Served {
         }
         for session in sessions {
             let places = session.rules.places.get(&key).into_iter().flatten();
-            let numbers: Vec<(String, u8)> = places.map(|(name, place)| (name.clone(), place.number)).collect();
+            let numbers: Vec<(String, u8)> =
+                places.filter_map(|(name, place)| Some((name.clone(), place.number?))).collect();
             for (name, number) in numbers {
                 if let Ok(counts) = self.program.lane().counts(number) {
                     session.rules.learns(key, &name, counts);
                 }
             }
-            session.tell_counts(self.program.known(), clocks);
+            session.tell_counts(self.program.known(), clocks, is_last);
         }
     }
 
     /// Adds running limits and kinds of a rule in this program to its status.
     pub(crate) fn add_rule(&self, status: &mut RuleStatus, rules: &SessionRules) {
         let place = rules.places.get(&self.key()).and_then(|places| places.get(&status.options.name));
-        let (Some(place), RuleTest::Over { limit, per, .. }) = (place, &status.options.asks.test) else { return };
+        let place = place.and_then(|place| place.number);
+        let (Some(number), RuleTest::Over { limit, per, .. }) = (place, &status.options.asks.test) else { return };
         let is_running = matches!(limit, RuleLimit::Percentile(_));
         let lane = self.program.lane();
         let largest = |known: Option<u64>, ticks: f64| Some(known.unwrap_or(0).max(self.nanos_of(ticks)));
         let Some(per) = per else {
-            let (running, events) = lane.running(place.number).unwrap_or_default();
+            let (running, events) = lane.running(number).unwrap_or_default();
             if is_running && events > 0 {
                 status.running_ns = largest(status.running_ns, running);
             }
@@ -174,7 +179,7 @@ impl Served {
                 && matches!(key_value(class, per), Ok(KeyValue::Number { .. }))
         });
         // If the program is gone, nothing is added.
-        let _ = lane.kinds(place.number, |kind| {
+        let _ = lane.kinds(number, |kind| {
             let name = kind_name(&kind.name, is_number);
             let known = match status.kinds.iter().position(|known| known.name == name) {
                 Some(at) => &mut status.kinds[at],
@@ -195,6 +200,10 @@ impl Served {
     fn nanos_of(&self, ticks: f64) -> u64 {
         (ticks.max(0.0) * 1e9 / self.frequency.max(1) as f64) as u64
     }
+}
+
+fn places_of(session: &mut RecordingSession, program: u64) -> &mut BTreeMap<String, RulePlace> {
+    session.rules.places.entry(program).or_default()
 }
 
 /// Keys of a rule among the arguments of a class, and its kind.
@@ -224,16 +233,6 @@ fn test(test: &RuleTest) -> LaneTest {
         RuleTest::Every(_) => LaneTest::Every,
         RuleTest::AtMost { .. } => LaneTest::AtMost,
     }
-}
-
-/// Hashes of a kind, as a text and as a number if it is one.
-fn hashes(kind: &str) -> impl Iterator<Item = u64> + use<> {
-    let text = KeyHash::new(0).text(kind.as_bytes()).word();
-    let number = kind
-        .parse::<i128>()
-        .ok()
-        .and_then(|number| u64::try_from(number).ok().or_else(|| i64::try_from(number).ok().map(i64::cast_unsigned)));
-    std::iter::once(text).chain(number.map(|number| KeyHash::new(0).number(number).word()))
 }
 
 fn kind_name(name: &[u8; KindPlace::NAME_BYTES], is_number: bool) -> String {

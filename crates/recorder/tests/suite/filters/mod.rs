@@ -18,7 +18,8 @@ use kymo_lane::{
     Arena, FilterCode, FilterCodeKind, FilterEngine, OTHER_GROUPS, OverflowMode, RecordingGroups, RecordingSettings,
 };
 use kymo_recorder::filters::{
-    ClassFilter, FallbackReason, FilterCompiler, FilterPlace, JudgedEvent, Placed, Placer, ProgramConstants,
+    ClassFilter, FallbackReason, FilterCompiler, FilterPlace, JudgedEntry, JudgedEvent, Placed, Placer,
+    ProgramConstants,
 };
 use kymo_recorder::program::{DrainTiming, Program, ProgramFacts};
 use kymo_recorder::{EventRun, LaneEnd, RunSink};
@@ -319,7 +320,9 @@ fn judgements_are_machine_code() {
     let ask = |text| ClassFilter::of_texts([text], &class, ProgramConstants::default()).expect("it can be asked");
     let filters = ["value % 7 == 0", "value % 3 == 0", "value % 5 == 0"].map(ask);
     let kinds = [JudgementKind::Trigger(0), JudgementKind::Groups(OTHER_GROUPS), JudgementKind::Groups(1)];
-    let event = JudgedEvent { id: sample, class: &class, entries: kinds.into_iter().zip(&filters).collect() };
+    let entries = kinds.into_iter().zip(&filters);
+    let entries = entries.map(|(kind, filter)| JudgedEntry { kind, filter, rules: Vec::new() }).collect();
+    let event = JudgedEvent { id: sample, class: &class, entries };
     let (mut compiler, mut placer) =
         (FilterCompiler::default(), Placer::new(&program, started.user).expect("it is there"));
     let placed = placer.judge(program.lane(), &mut compiler, &[event.clone(), event]).expect("it is there");
