@@ -30,6 +30,9 @@ nothing is lost but where a job says so; both write to the same disk. Programs' 
                     threads; and the same of an event that is off. Those at this event are against an event without a trigger in the same run: the recorder works while both happen
     trigger run     those at this event, against a run without triggers: what the recorder does with the events is in it, where the
                     program and the recorder share a core
+    rule            what the events of a rule cost that it lets go: a begin and an end, both not recorded, by their field of which there are
+                    many values, by thread, and with the running 99th percentile; one event in many; and few in a time. `two events`: the
+                    begin and the end, recorded
     context         an event of a u32 with each of the things that events can carry
 """
 
@@ -170,12 +173,13 @@ class Kymo:
     def __exit__(self, *_):
         pass
 
-    def run(self, words, folder, *, event="kymo_record:*", expression=None, overwrite=False, native=True, contexts=None, pool="64MiB", triggers=()):
+    def run(self, words, folder, *, event="kymo_record:*", expression=None, overwrite=False, native=True, contexts=None, pool="64MiB", triggers=(), rules=()):
         options = ["--output", folder, "--event", event, "--json", *(["--pool-size", pool] if pool else [])]
         options += ["--context", ",".join(contexts) or "none"] if contexts is not None else []
         options += ["--filter", expression] if expression else []
         options += ["--mode", "overwrite"] if overwrite else []
         options += [word for trigger in triggers for word in ("--trigger", trigger)]
+        options += [word for rule in rules for word in ("--only", rule)]
         # Filters come to a program some milliseconds after it has begun.
         environment = {**os.environ, "KYMO_NATIVE": "on" if native else "off", "HITS_WAIT_MS": "200"}
         before = cpu_seconds(self.recorder)
@@ -251,6 +255,31 @@ def triggers(tracers, folder):
                 yield f"{tracer.name} trigger run {name}", once
             else:
                 yield f"{tracer.name} trigger {name}", once
+
+
+# Rules that keep no event, or few.
+RULES = {
+    "pair": ("pairs", "kymo_record:one over 1min since kymo_record:other by value"),
+    "pair of a thread": ("pairs", "kymo_record:one over 1min since kymo_record:other"),
+    "pair p99": ("pairs", "kymo_record:one over p99 since kymo_record:other by value"),
+    "every": ("one", "kymo_record:one every 1000000"),
+    "at most": ("one", "kymo_record:one at most 10 in 1s"),
+}
+
+
+def rules(tracers, folder):
+    """Nanoseconds of events that a rule lets go."""
+    for tracer in (tracer for tracer in tracers if tracer.name == "kymo"):
+        for name, (words, rule) in RULES.items():
+            def once(tracer=tracer, words=words, rule=rule):
+                printed, _, _ = tracer.run([words, 1, *BURSTS], folder / "trace", event="kymo_record:one", rules=(rule,))
+                return {"": per_event(printed)[0]}
+            yield f"{tracer.name} rule {name}", once
+
+        def recorded(tracer=tracer):
+            printed, _, _ = tracer.run(["pairs", 1, *BURSTS], folder / "trace")
+            return {"": per_event(printed)[0]}
+        yield f"{tracer.name} rule two events", recorded
 
 
 def overwriting_threads(tracers, folder):
@@ -436,6 +465,8 @@ REQUIRED = [
     # One sub-buffer is 32 KiB; its page and its lane's entry come to it.
     ("memory thread", 40, 40, "KiB"), ("memory program", None, None, "KiB"), ("memory pool", 16, 16, "MiB"),
     ("trigger elsewhere", 0.3, 0, "ns more"), ("trigger off", 0.1, 0, "ns more"), ("trigger exact", 1, 0.5, "ns more"), ("trigger predicate", 3, 2, "ns more"), ("trigger count", 25, 20, "ns more"),
+    ("rule pair of a thread", 35, 25, "ns"), ("rule every", 25, 20, "ns"),
+    *((f"rule {name}", None, None, "ns") for name in ("pair", "pair p99", "at most", "two events")),
     *((f"context {name}", None, None, "ns") for name, _, _ in CONTEXTS),
 ]
 
@@ -486,7 +517,7 @@ def main():
             tracers.append(Lttng(programs["lttng"]))
         tracers = [stack.enter_context(tracer) for tracer in tracers]
         plain = programs["plain"]
-        todo = [*loops(folder, plain), *jobs(tracers, folder), *contexts(tracers, folder), *triggers(tracers, folder), *overwriting_threads(tracers, folder),
+        todo = [*loops(folder, plain), *jobs(tracers, folder), *contexts(tracers, folder), *triggers(tracers, folder), *rules(tracers, folder), *overwriting_threads(tracers, folder),
                 *paces(tracers, folder), *firsts(tracers, folder), *tails(tracers, folder), *shorts(tracers, folder), *starts(tracers, folder, plain), *memories(tracers, folder, plain)]
         todo = [job for job in todo if any(word in job[0] for word in arguments.only.split(","))]
         for number in range(arguments.rounds):

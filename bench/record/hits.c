@@ -3,6 +3,7 @@
  * any tracer: what all others are compared with.
  *
  *     hits one|three THREADS BURSTS COUNT PAUSE_MS     bursts of so many events on each thread, pauses between, for the recorder to drain
+ *     hits pairs THREADS BURSTS COUNT PAUSE_MS         events `other` and `one`, in turn: the time of both
  *     hits turns THREADS BURSTS COUNT PAUSE_MS         how much longer an event `one` takes than `other`, in bursts that take turns
  *     hits pace THREADS EVENTS_PER_SECOND SECONDS      events of a number at that rate, as evenly as batches of 64 are
  *     hits first                                       the first event of the program, and of another thread, in us
@@ -58,7 +59,7 @@ enum { THREADS_MAX = 64, BURSTS_MAX = 1000 };
 extern char **environ;
 
 static long bursts, count, pause_ms;
-static enum { WITH_ONE, WITH_THREE, TURNS } mode;
+static enum { WITH_ONE, WITH_THREE, TURNS, PAIRS } mode;
 static double taken[THREADS_MAX][BURSTS_MAX], ticks[THREADS_MAX][BURSTS_MAX];
 static pthread_barrier_t together;
 static const char *volatile sixteen = "abcdefghijklmnop";
@@ -87,6 +88,13 @@ static void burst(long events, long turn)
     if (mode == TURNS && turn % 2 == 0) {
         for (long i = 0; i < events; i++) {
             OTHER((unsigned)i & 0xffff);
+            __asm__ volatile("" ::: "memory");
+        }
+    } else if (mode == PAIRS) {
+        for (long i = 0; i < events; i++) {
+            OTHER((unsigned)i & 0xffff);
+            __asm__ volatile("" ::: "memory");
+            ONE((unsigned)i & 0xffff);
             __asm__ volatile("" ::: "memory");
         }
     } else if (mode == WITH_THREE) {
@@ -373,14 +381,14 @@ int main(int argc, char **argv)
         return keep_pace(threads);
     }
     if (argc == 6 && threads <= THREADS_MAX) {
-        mode = strcmp(what, "three") == 0 ? WITH_THREE : strcmp(what, "turns") == 0 ? TURNS : WITH_ONE;
+        mode = strcmp(what, "three") == 0 ? WITH_THREE : strcmp(what, "turns") == 0 ? TURNS : strcmp(what, "pairs") == 0 ? PAIRS : WITH_ONE;
         bursts = atol(argv[3]);
         count = atol(argv[4]);
         pause_ms = atol(argv[5]);
         if (bursts > 0 && bursts < BURSTS_MAX)
             return measure(threads);
     }
-    fprintf(stderr, "usage: hits one|three|turns THREADS BURSTS COUNT PAUSE_MS | hits pace THREADS RATE SECONDS | hits first | hits tails EVENTS THREADS EACH | "
+    fprintf(stderr, "usage: hits one|three|turns|pairs THREADS BURSTS COUNT PAUSE_MS | hits pace THREADS RATE SECONDS | hits first | hits tails EVENTS THREADS EACH | "
                     "hits memory THREADS EVENTS | hits start TIMES PLAIN\n");
     return 2;
 }

@@ -197,24 +197,26 @@ pub(crate) mod trigger {
 /// Places within the part of a rule.
 pub(crate) mod rule {
     /// Bytes of the part.
-    pub(crate) const BYTES: u64 = 8192;
+    pub(crate) const BYTES: u64 = 16384;
     /// Written by the recorder: the limit, in ticks or events; 0: the program's own.
     pub(crate) const LIMIT: u64 = 0;
     /// Written by the recorder: ticks of a window.
     pub(crate) const WINDOW: u64 = 8;
     /// Running limit and number of its events, without kinds.
     pub(crate) const RUNNING: u64 = 16;
+    /// Written by the recorder: epoch of the rule; 0: none.
+    pub(crate) const EPOCH: u64 = 32;
     /// Limits that the recorder has set for kinds: hash of the kind, and limit. A hash of 0 ends the list.
     pub(crate) const SET: u64 = 1024;
     pub(crate) const SET_BYTES: u64 = 16;
-    /// Counts: one line for each of several threads.
-    pub(crate) const COUNTS: u64 = 2048;
-    pub(crate) const COUNTS_BYTES: u64 = 64;
-    pub(crate) const COUNTS_MAX: u64 = 16;
     /// Kinds: hash, running limit and number of its events, and the name.
     pub(crate) const KINDS: u64 = 4096;
     pub(crate) const KIND_BYTES: u64 = 64;
     pub(crate) const KIND_NAME: u64 = 24;
+    /// Counts: one line for each of several threads, the last one for all others.
+    pub(crate) const COUNTS: u64 = 8192;
+    pub(crate) const COUNTS_BYTES: u64 = 64;
+    pub(crate) const COUNTS_MAX: u64 = super::LINES_MAX as u64 + 1;
 }
 
 /// Words of a filter's slot.
@@ -419,6 +421,8 @@ pub const GROUPS_MAX: u32 = 7;
 pub const TRIGGERS_MAX: u32 = 32;
 /// Number of rules of a program.
 pub const RULES_MAX: u32 = 16;
+/// Number of lines of counts that threads have of their own.
+pub const LINES_MAX: u32 = 127;
 /// Number of kinds of a rule that have running limits of their own, and of kinds whose limit is set.
 pub const KINDS_MAX: u32 = 64;
 

@@ -117,15 +117,15 @@ pub use bell::{BellIdentity, Rings};
 pub use identity::{Arena, ClockSource, Identity, JudgeAddresses, NoArena};
 pub use judgement::{VERDICT_BYTES, VERDICT_ID, VERDICT_KEPT, VERDICT_MORE, VERDICT_UNJUDGED};
 pub use layout::{
-    ABI, CONTEXTS_AT, GROUPS_MAX, KINDS_MAX, LayoutRefusal, MAGIC, MemoryLayout, READY_AT, RULES_MAX, STOPPED_AT,
-    TRIGGERS_MAX,
+    ABI, CONTEXTS_AT, GROUPS_MAX, KINDS_MAX, LINES_MAX, LayoutRefusal, MAGIC, MemoryLayout, READY_AT, RULES_MAX,
+    STOPPED_AT, TRIGGERS_MAX,
 };
 pub use mapped::Mapped;
 pub use memory::{MemoryView, ProgramMemory};
 pub use program::{Lane, Reservation};
 pub use recorder::{Holder, Losses, OverflowMode, RecordingSettings, SubBufferSnapshot};
 pub use registry::DefinitionPlace;
-pub use rules::{KeyHash, KindLimit, KindPlace, RuleCount, RuleCounts};
+pub use rules::{KeyHash, KindLimit, KindPlace, RuleCount, RuleCounts, RulePlace};
 pub use sides::{ProgramSide, RecorderSide, WriterThread};
 pub use slots::{FIRST_SLOT, FilterCode, FilterCodeKind, FilterEngine};
 pub use triggers::{Firing, OTHER_GROUPS, RecordingGroups, TriggerAction, TriggerState, merged};

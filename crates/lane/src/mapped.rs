@@ -76,6 +76,16 @@ impl ProgramMemory for Mapped {
         self.cell(at).fetch_add(more, Ordering::Relaxed)
     }
 
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    fn add_alone(&self, at: u64, more: u64) {
+        // Safety: the word is mapped and aligned. One instruction is not interrupted in the middle, and no other
+        // thread writes the word; readers of a word see it whole.
+        unsafe {
+            core::arch::asm!("add qword ptr [{}], {}", in(reg) self.cell(at).as_ptr(), in(reg) more, options(nostack));
+        }
+    }
+
     #[inline]
     fn byte(&self, at: u64) -> u8 {
         self.small(at).load(Ordering::Acquire)

@@ -24,6 +24,10 @@ pub trait ProgramMemory {
     fn compare_exchange(&self, at: u64, old: u64, new: u64) -> bool;
     /// Atomic fetch-and-add, also with respect to signal handlers. Returns the old value.
     fn add(&self, at: u64, more: u64) -> u64;
+    /// Adds to a word that no other thread writes, atomically with respect to signal handlers of this one.
+    fn add_alone(&self, at: u64, more: u64) {
+        self.add(at, more);
+    }
     /// Loads a byte (acquire): all writes of the recorder before it set the byte are visible.
     fn byte(&self, at: u64) -> u8;
     /// Stores 0 to a byte.

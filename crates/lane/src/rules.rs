@@ -2,8 +2,8 @@
 //! alone; their limits and counts are here, so that a recorder sets and reads them while the program runs.
 //!
 //! ```text
-//! rule   limit │ window │ running limit ││ limits of kinds ││ counts: 16 lines, one for each of several threads ││ kinds
-//!        recorder          program        recorder            program                                              program
+//! rule   limit │ window │ running limit ││ limits of kinds ││ kinds    ││ counts: a line for each of several threads
+//!        recorder          program        recorder            program     program
 //! ```
 //!
 //! A *kind* is what a rule has a limit of its own for, such as each route of a server. It is known by a hash of
@@ -11,9 +11,12 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::layout::{KINDS_MAX, RULES_MAX, header, rule};
+use crate::layout::{KINDS_MAX, LINES_MAX, RULES_MAX, header, rule};
 use crate::memory::{MemoryView, ProgramMemory};
 use crate::sides::{ProgramSide, RecorderSide};
+
+/// Places where a kind may be.
+const KIND_STEPS: u64 = 16;
 
 /// What a rule counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +75,7 @@ impl KeyHash {
     #[inline]
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self(seed ^ 0x6b79_6d6f_6b65_7973)
+        Self(seed.rotate_left(32) ^ 0xd6e8_feb8_6659_fd93)
     }
 
     /// With a number more.
@@ -86,8 +89,8 @@ impl KeyHash {
     #[must_use]
     pub fn number(self, number: u64) -> Self {
         // The high half of the product has something of each bit.
-        let product = u128::from(self.0.rotate_left(23) ^ number ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93;
-        Self((product >> 64) as u64 ^ product as u64 ^ number)
+        let product = u128::from(self.0 ^ number) * 0x9e37_79b9_7f4a_7c15;
+        Self((product >> 64) as u64 ^ product as u64)
     }
 
     /// With a text more.
@@ -105,42 +108,84 @@ impl KeyHash {
     #[inline]
     #[must_use]
     pub fn word(self) -> u64 {
-        self.number(0).0.max(1)
+        self.0.max(1)
+    }
+}
+
+/// Place of a rule's part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RulePlace(u64);
+
+impl RulePlace {
+    /// The place as a number that is not 0, and back.
+    #[inline]
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// See [`RulePlace::number`].
+    #[inline]
+    #[must_use]
+    pub fn of(number: u64) -> Self {
+        Self(number)
     }
 }
 
 impl<M: ProgramMemory> ProgramSide<'_, M> {
-    /// Gives the part of a rule its memory; returns whether it has any. Call this before the functions below.
+    /// Gives the part of a rule its memory; `None`: there is none.
     #[must_use]
-    pub fn reserve_rule(&self, number: u8) -> bool {
-        u32::from(number) < RULES_MAX && self.memory.reserve(self.layout.rule(number.into()), rule::BYTES)
+    pub fn reserve_rule(&self, number: u8) -> Option<RulePlace> {
+        let at = self.layout.rule(number.into());
+        let is_there = u32::from(number) < RULES_MAX && self.memory.reserve(at, rule::BYTES);
+        is_there.then_some(RulePlace(at))
+    }
+
+    /// Whether the recorder has set up the rule of this epoch.
+    #[inline]
+    #[must_use]
+    pub fn has_rule(&self, place: RulePlace, epoch: u32) -> bool {
+        self.memory.load(place.0 + rule::EPOCH, Acquire) == epoch.into()
+    }
+
+    /// Groups of sessions that record now, as the control bytes are drawn. In a child process that no recorder has met,
+    /// all do.
+    #[inline]
+    #[must_use]
+    pub fn recording(&self) -> u8 {
+        !self.memory.byte(header::STOPPED)
     }
 
     /// The limit of a rule, in ticks or events; 0: it has none, or one of its own.
     #[inline]
     #[must_use]
-    pub fn limit(&self, number: u8) -> u64 {
-        self.memory.load(self.layout.rule(number.into()) + rule::LIMIT, Relaxed)
+    pub fn limit(&self, place: RulePlace) -> u64 {
+        self.memory.load(place.0 + rule::LIMIT, Relaxed)
     }
 
     /// The window of a rule, in ticks.
     #[inline]
     #[must_use]
-    pub fn window(&self, number: u8) -> u64 {
-        self.memory.load(self.layout.rule(number.into()) + rule::WINDOW, Relaxed)
+    pub fn window(&self, place: RulePlace) -> u64 {
+        self.memory.load(place.0 + rule::WINDOW, Relaxed)
     }
 
-    /// Counts something of a rule. Threads with different lines do not wait for each other.
+    /// Counts something of a rule, on a line that no other thread counts on; `None`: the thread has none.
     #[inline]
-    pub fn count(&self, number: u8, what: RuleCount, line: u64) {
-        let line = rule::COUNTS + line % rule::COUNTS_MAX * rule::COUNTS_BYTES;
-        self.memory.add(self.layout.rule(number.into()) + line + what as u64, 1);
+    pub fn count(&self, place: RulePlace, what: RuleCount, line: Option<u8>) {
+        let own = line.filter(|line| u32::from(*line) < LINES_MAX);
+        let line = u64::from(own.map_or(LINES_MAX, u32::from)) * rule::COUNTS_BYTES;
+        let at = place.0 + rule::COUNTS + line + what as u64;
+        match own {
+            Some(_) => self.memory.add_alone(at, 1),
+            None => _ = self.memory.add(at, 1),
+        }
     }
 
     /// The limit that the recorder has set for a kind; 0: none.
     #[must_use]
-    pub fn set_limit_of(&self, number: u8, kind: u64) -> u64 {
-        let at = self.layout.rule(number.into()) + rule::SET;
+    pub fn set_limit_of(&self, rule: RulePlace, kind: u64) -> u64 {
+        let at = rule.0 + rule::SET;
         for place in (0..u64::from(KINDS_MAX)).map(|place| at + place * rule::SET_BYTES) {
             match self.memory.load(place, Acquire) {
                 0 => break,
@@ -153,16 +198,21 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
 
     /// Place of the running limit of a rule without kinds.
     #[must_use]
-    pub fn running(&self, number: u8) -> KindPlace {
-        KindPlace(self.layout.rule(number.into()) + rule::RUNNING)
+    pub fn running(&self, rule: RulePlace) -> KindPlace {
+        KindPlace(rule.0 + rule::RUNNING)
     }
 
     /// Place of the running limit of a kind, which is new if it is not known; `None`: there are too many kinds.
     #[must_use]
-    pub fn kind(&self, number: u8, kind: u64, name: impl FnOnce() -> [u8; KindPlace::NAME_BYTES]) -> Option<KindPlace> {
-        let at = self.layout.rule(number.into()) + rule::KINDS;
+    pub fn kind(
+        &self,
+        rule: RulePlace,
+        kind: u64,
+        name: impl FnOnce() -> [u8; KindPlace::NAME_BYTES],
+    ) -> Option<KindPlace> {
+        let at = rule.0 + rule::KINDS;
         let places = u64::from(KINDS_MAX);
-        for step in 0..places {
+        for step in 0..KIND_STEPS {
             let place = at + kind.wrapping_add(step) % places * rule::KIND_BYTES;
             let known = self.memory.load(place, Acquire);
             if known == kind {
@@ -240,13 +290,14 @@ impl<V: MemoryView> RecorderSide<V> {
         Ok(())
     }
 
-    /// Forgets the kinds and running limits of a rule, before its number is that of another one.
+    /// Begins a rule of another epoch: it has no kinds and no running limits. Its limits come before this.
     ///
     /// # Errors
     ///
     /// The memory is gone.
-    pub fn forget_kinds(&self, number: u8) -> Result<(), V::Fault> {
+    pub fn begin_rule(&self, number: u8, epoch: u32) -> Result<(), V::Fault> {
         let at = self.rule(number);
+        self.view.set_word(at + rule::EPOCH, 0)?;
         let kinds = (0..u64::from(KINDS_MAX)).map(|place| at + rule::KINDS + place * rule::KIND_BYTES);
         for place in kinds {
             if self.view.word(place)? != 0 {
@@ -254,7 +305,8 @@ impl<V: MemoryView> RecorderSide<V> {
             }
         }
         self.view.set_word(at + rule::RUNNING, 0)?;
-        self.view.set_word(at + rule::RUNNING + 8, 0)
+        self.view.set_word(at + rule::RUNNING + 8, 0)?;
+        self.view.set_word(at + rule::EPOCH, epoch.into())
     }
 
     /// Counts of a rule in this program, whatever session it was of.

@@ -156,7 +156,7 @@ pub(crate) fn known(slot: u8) -> FilterEngine {
     let is = |filter: Filter| core::ptr::eq(now, filter as *const ());
     match () {
         () if is(first) => FilterEngine::NotYet,
-        () if is(interpret) || is(judge::judge) => FilterEngine::Interpreted,
+        () if is(interpret) || judge::is_entry(now) => FilterEngine::Interpreted,
         () if is(keep) => FilterEngine::Not,
         () => FilterEngine::Native,
     }

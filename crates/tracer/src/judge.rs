@@ -25,11 +25,12 @@
 #![allow(unsafe_code, reason = "machine code is called, and arguments lie in memory")]
 
 use core::cell::Cell;
+use core::iter::Peekable;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use kymo_bytecode::{BytecodeProgram, validate};
-use kymo_lane::judgement::{self, JudgementEntry, JudgementHead, JudgementKind, RuleKey};
+use kymo_lane::judgement::{self, JudgementEntry, JudgementHead, JudgementKind, KeyValue, RuleNumber, RuleTest};
 use kymo_lane::{
     FilterCode, FilterCodeKind, FilterEngine, OTHER_GROUPS, RecordingGroups, VERDICT_BYTES, VERDICT_ID, VERDICT_KEPT,
     VERDICT_MORE, VERDICT_UNJUDGED,
@@ -39,7 +40,7 @@ use crate::code::{Filter, code_bytes, copied, native, run};
 use crate::event::Event;
 use crate::pages::{self, Errno, Quiet};
 use crate::process::ProcessState;
-use crate::remember::{self, JudgedRule, RuleAnswer};
+use crate::remember::{JudgedRule, RuleAnswer};
 use crate::{clock, thread};
 
 /// Judgements by slot, in pages of this process. They are never removed.
@@ -56,32 +57,34 @@ struct Judgement {
     groups: &'static [Judged],
     /// Rules that remember its times, each with a question.
     begins: &'static [Judged],
-    rules: &'static [JudgedRule],
-    keys: &'static [RuleKey],
     /// Sessions that no trigger controls keep all of its events.
     is_kept: bool,
+    /// It has rules, and one of them asks for the time.
+    remembers: bool,
+    reads_clock: bool,
+}
+
+impl Judgement {
+    /// The entry of its slot, without machine code.
+    fn entry(&self) -> Filter {
+        match self.remembers {
+            false => judge,
+            true if self.triggers.is_empty() && self.groups.is_empty() => remember,
+            true => judge_by_rules,
+        }
+    }
+}
+
+/// Whether that is the entry of slots with judgements.
+pub(crate) fn is_entry(place: *const ()) -> bool {
+    [judge as Filter, remember, judge_by_rules].iter().any(|entry| core::ptr::eq(place, *entry as *const ()))
 }
 
 /// A trigger's number or bits of groups, and what they ask.
 struct Judged {
     about: u8,
     question: JudgedQuestion,
-    /// Number of its first rule, and how many there are.
-    rules: [u8; 2],
-}
-
-impl Judgement {
-    /// Rules of an entry, each with its key.
-    #[inline]
-    fn rules_of(&self, judged: &Judged) -> impl Iterator<Item = (&JudgedRule, &[RuleKey])> {
-        part(self.rules, judged.rules).iter().map(|rule| (rule, part(self.keys, rule.keys)))
-    }
-}
-
-/// A part of a list: its first element, and how many there are.
-#[inline]
-fn part<T>(all: &[T], [first, count]: [u8; 2]) -> &[T] {
-    all.get(first.into()..usize::from(first) + usize::from(count)).unwrap_or_default()
+    rules: &'static [JudgedRule],
 }
 
 /// A question about the arguments of an event.
@@ -114,10 +117,6 @@ pub(crate) unsafe extern "C" fn judge(arguments: *const u8, slot_and_size: u64) 
     let slot = usize::from(slot_and_size as u8);
     // Safety: stored judgements are never removed.
     let Some(judgement) = (unsafe { JUDGEMENTS[slot].load(Ordering::Acquire).as_ref() }) else { return 1 };
-    if !judgement.rules.is_empty() {
-        // Safety: the recorder made the judgement for these arguments.
-        return unsafe { judge_by_rules(judgement, arguments, slot_and_size) };
-    }
     let mut hits = 0_u32;
     for Judged { about: number, question, .. } in judgement.triggers {
         // Safety: the recorder made the judgement for these arguments.
@@ -142,71 +141,85 @@ pub(crate) unsafe extern "C" fn judge(arguments: *const u8, slot_and_size: u64) 
     u64::from(kept != 0)
 }
 
-/// The same, of an event that rules are asked about, or that is the begin of others.
-///
-/// # Safety
-///
-/// The judgement is about these arguments.
-#[inline(never)]
-unsafe fn judge_by_rules(judgement: &Judgement, arguments: *const u8, slot_and_size: u64) -> u64 {
+/// Entry of slots with judgements of events that are the begin of others, and that no session wants.
+unsafe extern "C" fn remember(arguments: *const u8, slot_and_size: u64) -> u64 {
+    let slot = usize::from(slot_and_size as u8);
+    // Safety: stored judgements are never removed.
+    let Some(judgement) = (unsafe { JUDGEMENTS[slot].load(Ordering::Acquire).as_ref() }) else { return 0 };
+    let now = clock::ticks();
+    let Some(process) = ProcessState::now() else { return 0 };
+    for begin in judgement.begins {
+        // Safety: the recorder made the judgement for these arguments.
+        unsafe {
+            if begin.question.is_yes(arguments, slot_and_size) {
+                begin.rules.iter().for_each(|rule| rule.begin(process, arguments, now));
+            }
+        }
+    }
+    0
+}
+
+/// Entry of slots with judgements of events that rules are asked about, or that are the begin of others.
+unsafe extern "C" fn judge_by_rules(arguments: *const u8, slot_and_size: u64) -> u64 {
+    let slot = usize::from(slot_and_size as u8);
+    // Safety: stored judgements are never removed.
+    let Some(judgement) = (unsafe { JUDGEMENTS[slot].load(Ordering::Acquire).as_ref() }) else { return 1 };
+    // One reading for all rules. It takes long, and goes on while the rest is looked up.
+    let now = if judgement.reads_clock { clock::ticks() } else { 0 };
     let Some(process) = ProcessState::now() else { return 1 };
     let program = process.program();
-    // One reading for all rules.
-    let ticks = Cell::new(0);
-    let now = || {
-        if ticks.get() == 0 {
-            ticks.set(clock::ticks());
-        }
-        ticks.get()
-    };
     for begin in judgement.begins {
         // Safety: see above.
         unsafe {
             if begin.question.is_yes(arguments, slot_and_size) {
-                judgement.rules_of(begin).for_each(|(rule, key)| rule.begin(&program, (key, arguments), now()));
+                begin.rules.iter().for_each(|rule| rule.begin(process, arguments, now));
             }
         }
     }
-    if judgement.groups.is_empty() && judgement.triggers.is_empty() {
-        return 0;
-    }
-    let groups = program.groups();
-    if groups.base == 0 {
-        // No recorder has met this child yet.
-        is_left(process, judgement.event);
-        return 1;
-    }
     // Ticks since the begin, if all rules keep the event.
+    let is_later = Cell::new(false);
     let asked = |judged: &Judged| {
         // Safety: see above.
         if !unsafe { judged.question.is_yes(arguments, slot_and_size) } {
             return None;
         }
-        judgement.rules_of(judged).try_fold(0, |since, (rule, key)| {
+        judged.rules.iter().try_fold(0, |since, rule| {
             // Safety: see above.
-            match unsafe { rule.answer(&program, (key, arguments), now) } {
+            match unsafe { rule.answer(&program, arguments, now) } {
                 RuleAnswer::No => None,
                 RuleAnswer::Yes(ticks) => Some(if ticks == 0 { since } else { ticks }),
+                RuleAnswer::Later => {
+                    is_later.set(true);
+                    None
+                }
             }
         })
     };
-    let hits =
-        judgement.triggers.iter().fold(0, |hits, trigger| hits | u32::from(asked(trigger).is_some()) << trigger.about);
-    let (mut kept, mut since) = (0, [0; 8]);
+    let mut hits = 0;
+    for trigger in judgement.triggers {
+        hits |= u32::from(asked(trigger).is_some()) << trigger.about;
+    }
+    let recording = program.recording();
+    let (mut kept, mut since) = (0, None);
     for group in judgement.groups {
-        let bits = group.about & groups.bits & !kept;
+        let bits = group.about & recording & !kept;
         if bits != 0
             && let Some(ticks) = asked(group)
         {
             kept |= bits;
-            since[bits.trailing_zeros() as usize] = ticks;
+            since.get_or_insert([0; 8])[bits.trailing_zeros() as usize % 8] = ticks;
         }
     }
-    let has_fired = hits != 0 && is_fired(process, judgement, hits, groups);
+    let has_fired = hits != 0 && is_fired(process, judgement, hits, program.groups());
+    if is_later.get() {
+        // A child, say: without a word about it, the recorder asks. The verdict of a firing says none.
+        let _ = has_fired || is_left(process, judgement.event);
+        return 1;
+    }
     if kept == 0 && !has_fired {
         return 0;
     }
-    tell_kept(judgement.event, has_fired, kept, &since);
+    tell_kept(judgement.event, has_fired, kept, &since.unwrap_or_default());
     1
 }
 
@@ -322,15 +335,14 @@ pub(crate) fn tell_unjudged(slot: u8, event: u16) {
 pub(crate) fn read(process: &ProcessState, slot: u8, code: FilterCode, size: u64) -> Option<(Filter, FilterEngine)> {
     let (page, copy) = code_bytes(process, code).and_then(|bytes| copied(bytes, QUESTIONS_BYTES))?;
     let in_arena = |(offset, bytes)| native(process, FilterCode { kind: FilterCodeKind::Native, offset, bytes });
-    let entry = judgement::read(copy)
-        .and_then(|(head, _)| in_arena(head.code?))
-        .map_or((judge as Filter, FilterEngine::Interpreted), |filter| (filter, FilterEngine::Native));
+    let code = judgement::read(copy).and_then(|(head, _)| in_arena(head.code?));
     let length = copy.len() + QUESTIONS_BYTES;
-    let Some(place) = questions(process, copy, size, page).and_then(|judgement| {
+    let Some((place, entry)) = questions(process, copy, size, page).and_then(|judgement| {
+        let entry = judgement.entry();
         let place = pages::plain(size_of::<Judgement>())?.cast::<Judgement>();
         // Safety: pages are aligned, and have room.
         unsafe { place.write(judgement) };
-        Some(place)
+        Some((place, entry))
     }) else {
         pages::unmap(page, length);
         return None;
@@ -343,72 +355,90 @@ pub(crate) fn read(process: &ProcessState, slot: u8, code: FilterCode, size: u64
         pages::unmap(place.cast(), size_of::<Judgement>());
         pages::unmap(page, length);
     }
-    Some(entry)
+    Some(code.map_or((entry, FilterEngine::Interpreted), |filter| (filter, FilterEngine::Native)))
 }
 
 /// Room for the questions of a judgement, their rules, and the keys of these.
 const QUESTIONS_BYTES: usize =
-    judgement::ENTRIES_MAX * (size_of::<Judged>() + size_of::<JudgedRule>() + size_of::<RuleKey>());
+    judgement::ENTRIES_MAX * (size_of::<Judged>() + size_of::<JudgedRule>() + size_of::<KeyValue>());
 
 /// The questions of a judgement in pages of this process: triggers first, then groups, then begins.
 fn questions(process: &ProcessState, bytes: &[u8], size: u64, to: NonNull<u8>) -> Option<Judgement> {
     let (JudgementHead { id: event, .. }, _) = judgement::read(bytes)?;
     // Safety: the room is that of as many entries of each kind as a judgement may have, and each kind needs no more
     // alignment than the one before.
-    let (mut judged, mut rules, mut keys) = unsafe {
+    let (judged, rules, keys) = unsafe {
         let rules = to.add(judgement::ENTRIES_MAX * size_of::<Judged>());
         let keys = rules.add(judgement::ENTRIES_MAX * size_of::<JudgedRule>());
-        (Written::<Judged>::new(to), Written::<JudgedRule>::new(rules), Written::<RuleKey>::new(keys))
+        (Written::<Judged>::new(to), Written::<JudgedRule>::new(rules), Written::<KeyValue>::new(keys))
     };
+    let mut all = (judged, rules, keys);
     let mut ends = [0; 3];
     for (wanted, end) in ends.iter_mut().enumerate() {
         // Rules and keys follow their entry.
-        let mut is_its = false;
-        for entry in judgement::read(bytes)?.1 {
+        let mut entries = judgement::read(bytes)?.1.peekable();
+        while let Some(entry) = entries.next() {
             let JudgementEntry { kind, question } = entry?;
-            let about = match kind {
-                JudgementKind::Trigger(number) if number < 32 => Some((0, number)),
+            let (part, about, rule) = match kind {
+                JudgementKind::Trigger(number) if number < 32 => (0, number, None),
                 JudgementKind::Trigger(_) => return None,
-                JudgementKind::Groups(bits) => Some((1, bits)),
-                JudgementKind::Begin(rule) => Some((2, rule.number)),
-                JudgementKind::Rule(..) | JudgementKind::Key(_) => None,
+                JudgementKind::Groups(bits) => (1, bits, None),
+                JudgementKind::Begin(rule) => (2, rule.number, Some((rule, None))),
+                // It belongs to another part.
+                JudgementKind::Rule(..) | JudgementKind::Key(_) => continue,
             };
-            is_its = about.map_or(is_its, |(part, _)| part == wanted);
-            if !is_its {
+            if part != wanted {
                 continue;
             }
-            if let Some((_, about)) = about {
-                let question = question.map_or(Some(JudgedQuestion::Always), |code| asked(process, code, size))?;
-                judged.push(Judged { about, question, rules: [rules.count as u8, 0] });
-            }
-            let rule = match kind {
-                JudgementKind::Begin(rule) => Some((rule, None)),
-                JudgementKind::Rule(rule, test) => Some((rule, Some(test))),
-                _ => None,
-            };
-            match (rule, kind) {
-                (Some((rule, _)), _) if !remember::prepare(rule) => return None,
-                (Some((rule, test)), _) => {
-                    rules.push(JudgedRule { rule, test, keys: [keys.count as u8, 0] });
-                    judged.last()?.rules[1] += 1;
+            let first = all.1.count;
+            let mut next = rule;
+            loop {
+                if let Some((rule, test)) = next.take() {
+                    let rule = rule_of(rule, test, &mut entries, size, &mut all.2)?;
+                    all.1.push(rule);
                 }
-                (None, JudgementKind::Key(key)) if !key.value.fits(size) => return None,
-                (None, JudgementKind::Key(key)) => {
-                    keys.push(key);
-                    rules.last()?.keys[1] += 1;
-                }
-                (None, _) => {}
+                let Some(Some(JudgementEntry { kind: JudgementKind::Rule(rule, test), .. })) = entries.peek() else {
+                    break;
+                };
+                next = Some((*rule, Some(*test)));
+                entries.next();
             }
+            let question = question.map_or(Some(JudgedQuestion::Always), |code| asked(process, code, size))?;
+            let rules = all.1.from(first);
+            all.0.push(Judged { about, question, rules });
         }
-        *end = judged.count;
+        *end = all.0.count;
     }
-    let (all, rules, keys) = (judged.all(), rules.all(), keys.all());
+    let (remembers, reads_clock) = (all.1.count > 0, all.1.from(0).iter().any(JudgedRule::reads_clock));
+    let all = all.0.from(0);
     let (triggers, groups, begins) = (&all[..ends[0]], &all[ends[0]..ends[1]], &all[ends[1]..]);
     let keeps = |judged: &Judged| {
-        let is_always = matches!(judged.question, JudgedQuestion::Always) && judged.rules[1] == 0;
+        let is_always = matches!(judged.question, JudgedQuestion::Always) && judged.rules.is_empty();
         judged.about & OTHER_GROUPS != 0 && is_always
     };
-    Some(Judgement { event, triggers, groups, begins, rules, keys, is_kept: groups.iter().any(keeps) })
+    Some(Judgement { event, triggers, groups, begins, is_kept: groups.iter().any(keeps), remembers, reads_clock })
+}
+
+/// A rule with the keys that follow it.
+fn rule_of(
+    rule: RuleNumber,
+    test: Option<RuleTest>,
+    entries: &mut Peekable<impl Iterator<Item = Option<JudgementEntry>>>,
+    size: u64,
+    keys: &mut Written<KeyValue>,
+) -> Option<JudgedRule> {
+    let (first, mut kind) = (keys.count, None);
+    while let Some(Some(JudgementEntry { kind: JudgementKind::Key(key), .. })) = entries.peek() {
+        if !key.value.fits(size) {
+            return None;
+        }
+        match key.is_kind {
+            true => kind = Some(key.value),
+            false => keys.push(key.value),
+        }
+        entries.next();
+    }
+    JudgedRule::new(rule, test, keys.from(first), kind)
 }
 
 /// Values that are written one behind the other.
@@ -431,15 +461,10 @@ impl<T: 'static> Written<T> {
         self.count += 1;
     }
 
-    fn last(&mut self) -> Option<&mut T> {
-        let at = self.count.checked_sub(1)?;
-        // Safety: it was written.
-        Some(unsafe { self.first.add(at).as_mut() })
-    }
-
-    fn all(self) -> &'static [T] {
+    /// Those from a number on. They are not changed any more.
+    fn from(&self, first: usize) -> &'static [T] {
         // Safety: so many were written.
-        unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.count) }
+        unsafe { core::slice::from_raw_parts(self.first.add(first).as_ptr(), self.count - first) }
     }
 }
 

@@ -15,13 +15,14 @@
 #![allow(unsafe_code, reason = "tables lie in pages of their own")]
 
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-use kymo_lane::judgement::{KeyValue, RuleKey, RuleNumber, RuleTest};
-use kymo_lane::{KeyHash, KindPlace, Mapped, ProgramSide, RULES_MAX, RuleCount};
+use kymo_lane::judgement::{KeyValue, RuleNumber, RuleTest};
+use kymo_lane::{KeyHash, KindPlace, LINES_MAX, Mapped, ProgramSide, RULES_MAX, RuleCount, RulePlace};
 
 use crate::code::TEXT_BYTES_MAX;
 use crate::pages;
+use crate::process::ProcessState;
 use crate::thread;
 
 /// Sets of a table.
@@ -36,8 +37,8 @@ static TABLES: [AtomicPtr<Table>; RULES_MAX as usize] = [const { AtomicPtr::new(
 /// The table of a rule.
 #[repr(C, align(4096))]
 struct Table {
-    /// Not 0: the rule's part of the process' shared memory is there.
-    is_ready: AtomicU64,
+    /// Place of the rule's part in the process' shared memory; 0: this process has not looked yet.
+    shared: AtomicU64,
     sets: [Set; SETS],
 }
 
@@ -51,17 +52,16 @@ struct Place {
     word: AtomicU64,
 }
 
-/// The parts of a key, and the arguments that have their values.
-type KeyedArguments<'a> = (&'a [RuleKey], *const u8);
-
 /// A rule of a judgement.
 #[derive(Clone, Copy)]
 pub(crate) struct JudgedRule {
-    pub(crate) rule: RuleNumber,
+    rule: RuleNumber,
     /// `None`: it remembers the time of the event.
-    pub(crate) test: Option<RuleTest>,
-    /// Number of the first part of its key, and how many there are.
-    pub(crate) keys: [u8; 2],
+    test: Option<RuleTest>,
+    /// Parts of its key.
+    keys: &'static [KeyValue],
+    kind: Option<KeyValue>,
+    table: &'static Table,
 }
 
 /// The answer of a rule.
@@ -71,54 +71,75 @@ pub(crate) enum RuleAnswer {
     No,
     /// It is kept, so many ticks after its begin; 0: it has none, or that is not known.
     Yes(u64),
-}
-
-/// Makes the table of a rule, if there is none; returns whether there is one.
-pub(crate) fn prepare(rule: RuleNumber) -> bool {
-    let place = &TABLES[usize::from(rule.number)];
-    if place.load(Ordering::Acquire).is_null() {
-        let Some(table) = pages::own(TABLE_BYTES) else { return false };
-        if place.compare_exchange(null_mut(), table.cast().as_ptr(), Ordering::AcqRel, Ordering::Acquire).is_err() {
-            // Another thread was faster.
-            pages::unmap(table, TABLE_BYTES);
-        }
-    }
-    true
-}
-
-/// The table, and the program's memory for the rule.
-#[inline]
-fn table(program: &ProgramSide<'_, Mapped>, rule: RuleNumber) -> Option<&'static Table> {
-    // Safety: tables are never removed.
-    let table = unsafe { TABLES[usize::from(rule.number)].load(Ordering::Acquire).as_ref() }?;
-    (table.is_ready.load(Ordering::Relaxed) != 0 || is_ready(program, rule, table)).then_some(table)
-}
-
-/// The first time in this process, which may be a child.
-#[cold]
-fn is_ready(program: &ProgramSide<'_, Mapped>, rule: RuleNumber, table: &Table) -> bool {
-    let _errno = pages::Errno::keep();
-    let is_ready = program.reserve_rule(rule.number);
-    table.is_ready.store(is_ready.into(), Ordering::Relaxed);
-    is_ready
+    /// The recorder asks: it has not set up the rule in this process.
+    Later,
 }
 
 impl JudgedRule {
+    /// A rule with its table, which is made if there is none; `None`: there is no memory for it.
+    pub(crate) fn new(
+        rule: RuleNumber,
+        test: Option<RuleTest>,
+        keys: &'static [KeyValue],
+        kind: Option<KeyValue>,
+    ) -> Option<Self> {
+        let place = &TABLES[usize::from(rule.number)];
+        if place.load(Ordering::Acquire).is_null() {
+            let table = pages::own(TABLE_BYTES)?;
+            if place.compare_exchange(null_mut(), table.cast().as_ptr(), Ordering::AcqRel, Ordering::Acquire).is_err() {
+                // Another thread was faster.
+                pages::unmap(table, TABLE_BYTES);
+            }
+        }
+        // Safety: tables are never removed.
+        let table = unsafe { place.load(Ordering::Acquire).as_ref() }?;
+        Some(Self { rule, test, keys, kind, table })
+    }
+
+    /// Whether it asks for the time.
+    pub(crate) fn reads_clock(&self) -> bool {
+        !matches!(self.test, Some(RuleTest::Every))
+    }
+
+    /// The rule's part in shared memory, where the recorder has set it up.
+    #[inline]
+    fn shared(&self, program: &ProgramSide<'_, Mapped>) -> Option<RulePlace> {
+        let known = self.table.shared.load(Ordering::Relaxed);
+        let place = if known == 0 { self.find(program)? } else { RulePlace::of(known) };
+        program.has_rule(place, self.rule.epoch).then_some(place)
+    }
+
+    /// The first time in this process, which may be a child.
+    #[cold]
+    fn find(&self, program: &ProgramSide<'_, Mapped>) -> Option<RulePlace> {
+        let _errno = pages::Errno::keep();
+        let place = program.reserve_rule(self.rule.number)?;
+        self.table.shared.store(place.number(), Ordering::Relaxed);
+        Some(place)
+    }
+
     /// Remembers the time of a begin event.
     ///
     /// # Safety
     ///
     /// The keys are values of these arguments.
     #[inline]
-    pub(crate) unsafe fn begin(&self, program: &ProgramSide<'_, Mapped>, at: KeyedArguments<'_>, now: u64) {
-        let Some(table) = table(program, self.rule) else { return };
+    pub(crate) unsafe fn begin(&self, process: &ProcessState, arguments: *const u8, now: u64) {
         // Safety: see above.
-        let key = unsafe { self.key(at) };
-        let set = table.set(key);
-        let (place, has_forgotten) = set.begins_at(key);
-        self.forgets(program, has_forgotten);
+        let key = unsafe { self.key(arguments) };
+        let (place, has_forgotten) = self.table.set(key).begins_at(key);
+        if has_forgotten {
+            self.forgets(&process.program());
+        }
         place.key.store(key, Ordering::Relaxed);
         place.word.store(now ^ key, Ordering::Release);
+    }
+
+    #[cold]
+    fn forgets(&self, program: &ProgramSide<'_, Mapped>) {
+        if let Some(shared) = self.shared(program) {
+            program.count(shared, RuleCount::Forgotten, line());
+        }
     }
 
     /// Whether the event is kept.
@@ -130,45 +151,43 @@ impl JudgedRule {
     pub(crate) unsafe fn answer(
         &self,
         program: &ProgramSide<'_, Mapped>,
-        at: KeyedArguments<'_>,
-        now: impl FnOnce() -> u64,
+        arguments: *const u8,
+        now: u64,
     ) -> RuleAnswer {
-        let Some(table) = table(program, self.rule) else { return RuleAnswer::Yes(0) };
+        let Some(shared) = self.shared(program) else { return RuleAnswer::Later };
         // Safety: see above.
-        let key = unsafe { self.key(at) };
-        let answer = match self.test {
-            Some(RuleTest::Over(part)) => match table.set(key).end(key, now()) {
+        let key = unsafe { self.key(arguments) };
+        let (answer, has_forgotten) = match self.test {
+            Some(RuleTest::Over(part)) => match self.table.set(key).end(key, now) {
                 // Safety: see above.
-                Some(ticks) if unsafe { self.is_over(program, part, ticks, at) } => RuleAnswer::Yes(ticks.max(1)),
-                Some(_) => RuleAnswer::No,
+                Some(ticks) if unsafe { self.is_over((program, shared), part, ticks, arguments) } => {
+                    (RuleAnswer::Yes(ticks.max(1)), false)
+                }
+                Some(_) => (RuleAnswer::No, false),
                 None => {
-                    program.count(self.rule.number, RuleCount::Unknown, line());
-                    RuleAnswer::Yes(0)
+                    program.count(shared, RuleCount::Unknown, line());
+                    (RuleAnswer::Yes(0), false)
                 }
             },
             Some(RuleTest::Every) => {
-                let (place, has_forgotten) = table.set(key).place(key);
-                self.forgets(program, has_forgotten);
+                let (place, has_forgotten) = self.table.set(key).place(key);
                 let count = place.word.fetch_add(1, Ordering::Relaxed);
-                is_kept(count.checked_rem(program.limit(self.rule.number)).is_none_or(|rest| rest == 0))
+                let is_its = count.checked_rem(program.limit(shared)).is_none_or(|rest| rest == 0);
+                (is_kept(is_its), has_forgotten)
             }
             Some(RuleTest::AtMost) => {
-                let (place, has_forgotten) = table.set(key).place(key);
-                self.forgets(program, has_forgotten);
-                let [limit, window] = [program.limit(self.rule.number), program.window(self.rule.number)];
-                is_kept(is_within(&place.word, now(), limit, window))
+                let (place, has_forgotten) = self.table.set(key).place(key);
+                let [limit, window] = [program.limit(shared), program.window(shared)];
+                (is_kept(is_within(&place.word, now, limit, window)), has_forgotten)
             }
-            None => RuleAnswer::Yes(0),
+            None => (RuleAnswer::Yes(0), false),
         };
-        let what = if answer == RuleAnswer::No { RuleCount::LetGo } else { RuleCount::Kept };
-        program.count(self.rule.number, what, line());
-        answer
-    }
-
-    fn forgets(&self, program: &ProgramSide<'_, Mapped>, has_forgotten: bool) {
+        let line = line();
         if has_forgotten {
-            program.count(self.rule.number, RuleCount::Forgotten, line());
+            program.count(shared, RuleCount::Forgotten, line);
         }
+        program.count(shared, if answer == RuleAnswer::No { RuleCount::LetGo } else { RuleCount::Kept }, line);
+        answer
     }
 
     /// Whether so many ticks are more than the limit.
@@ -177,33 +196,41 @@ impl JudgedRule {
     ///
     /// See [`answer`](Self::answer).
     #[inline]
-    unsafe fn is_over(&self, program: &ProgramSide<'_, Mapped>, part: u32, ticks: u64, at: KeyedArguments<'_>) -> bool {
-        let limit = program.limit(self.rule.number);
-        if part == 0 && !at.0.iter().any(|key| key.is_kind) {
+    unsafe fn is_over(
+        &self,
+        (program, shared): (&ProgramSide<'_, Mapped>, RulePlace),
+        part: u32,
+        ticks: u64,
+        arguments: *const u8,
+    ) -> bool {
+        let limit = program.limit(shared);
+        if part == 0 && self.kind.is_none() {
             return limit == 0 || ticks > limit;
         }
         // Safety: see above.
-        unsafe { self.is_over_kind(program, limit, part, ticks, at) }
+        unsafe { self.is_over_kind((program, shared), limit, part, ticks, arguments) }
     }
 
     /// The same, where the limit is the program's own, or that of a kind.
+    #[inline(never)]
     unsafe fn is_over_kind(
         &self,
-        program: &ProgramSide<'_, Mapped>,
+        (program, shared): (&ProgramSide<'_, Mapped>, RulePlace),
         limit: u64,
         part: u32,
         ticks: u64,
-        (keys, arguments): KeyedArguments<'_>,
+        arguments: *const u8,
     ) -> bool {
-        let number = self.rule.number;
-        let (set, place) = match keys.iter().find(|key| key.is_kind) {
-            None => (0, Some(program.running(number))),
+        let (set, place) = match self.kind {
+            None => (0, Some(program.running(shared))),
             Some(kind) => {
                 // Safety: see above.
-                let hash = unsafe { part_of(KeyHash::new(0), kind.value, arguments) }.word();
+                let hash = unsafe { part_of(KeyHash::new(0), kind, arguments) }.word();
                 // Safety: see above.
-                let name = || unsafe { name(kind.value, arguments) };
-                (program.set_limit_of(number, hash), program.kind(number, hash, name))
+                let name = || unsafe { name(kind, arguments) };
+                // Kinds beyond those that have a place share one.
+                let place = program.kind(shared, hash, name).or_else(|| Some(program.running(shared)));
+                (program.set_limit_of(shared, hash), place)
             }
         };
         // The running limit goes on also while another one is set, so that it is known when it is asked for.
@@ -220,12 +247,10 @@ impl JudgedRule {
     ///
     /// See [`answer`](Self::answer).
     #[inline]
-    unsafe fn key(&self, (keys, arguments): KeyedArguments<'_>) -> u64 {
-        let parts = keys.iter().filter(|key| !key.is_kind);
+    unsafe fn key(&self, arguments: *const u8) -> u64 {
+        let seed = KeyHash::new(self.rule.epoch.into());
         // Safety: see above.
-        parts
-            .fold(KeyHash::new(self.rule.epoch.into()), |hash, key| unsafe { part_of(hash, key.value, arguments) })
-            .word()
+        self.keys.iter().fold(seed, |hash, key| unsafe { part_of(hash, *key, arguments) }).word()
     }
 }
 
@@ -377,8 +402,12 @@ impl Set {
         const TICKS_MAX: u64 = 1 << 48;
         const BACK_MAX: u64 = 1 << 20;
         let place = self.0.iter().find(|place| place.key.load(Ordering::Acquire) == key)?;
-        let begin = place.word.load(Ordering::Relaxed) ^ key;
-        let is_ours = place.key.compare_exchange(key, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        let begin = place.word.load(Ordering::Acquire) ^ key;
+        let is_ours = place.key.load(Ordering::Relaxed) == key;
+        if is_ours {
+            // Another key that comes at this very moment is forgotten: its end is kept.
+            place.key.store(0, Ordering::Relaxed);
+        }
         // Other processors' counters may be slightly behind.
         let ticks = now.saturating_sub(begin);
         let is_begin = begin.saturating_sub(now) < BACK_MAX && ticks < TICKS_MAX && is_ours;
@@ -406,10 +435,25 @@ impl Set {
     }
 }
 
-/// The line of counts of this thread.
+/// Threads that have lines of counts of their own, by their pointers. A line stays that of its thread; another thread that
+/// gets the pointer later has it then.
+static LINES: [AtomicUsize; LINES_MAX as usize + 1] = [const { AtomicUsize::new(0) }; LINES_MAX as usize + 1];
+
+/// The line of counts of this thread, if it has one.
 #[inline]
-fn line() -> u64 {
-    (thread::pointer() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60
+fn line() -> Option<u8> {
+    let pointer = thread::pointer();
+    let first = ((pointer as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57) as usize;
+    for step in 0..8 {
+        let line = (first + step) % LINES.len();
+        let owner = &LINES[line];
+        let known = owner.load(Ordering::Relaxed);
+        let is_free = || owner.compare_exchange(0, pointer, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if known == pointer || known == 0 && line < LINES_MAX as usize && is_free() {
+            return Some(line as u8);
+        }
+    }
+    None
 }
 
 /// Whether pages are aligned like tables.

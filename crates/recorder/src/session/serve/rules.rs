@@ -93,15 +93,18 @@ impl Served {
         let others = sessions.iter().filter_map(|session| session.rules.places.get(&key)).flat_map(BTreeMap::values);
         let mut numbers: Vec<u8> = others.filter_map(|place| place.number).collect();
         let session = &mut sessions[at];
+        let mut new = Vec::new();
         for rule in session.rules.all().to_vec() {
             if places_of(session, key).contains_key(&rule.name) {
                 continue;
             }
             let free = (0..RULES_MAX as u8).find(|number| !numbers.contains(number)).filter(|_| is_able);
-            let counts = free.and_then(|number| lane.forget_kinds(number).and_then(|()| lane.counts(number)).ok());
+            let counts = free.and_then(|number| lane.counts(number).ok());
             if let (Some(number), Some(counts)) = (free, counts) {
                 numbers.push(number);
-                places_of(session, key).insert(rule.name.clone(), RulePlace::new(number, counts));
+                let place = RulePlace::new(number, counts);
+                new.push((number, place.epoch));
+                places_of(session, key).insert(rule.name.clone(), place);
             } else {
                 let why = match lane.has_rules() {
                     Ok(false) => "a program is built with a tracer that is older than rules",
@@ -112,6 +115,8 @@ impl Served {
             }
         }
         self.set_limits(session);
+        // If the program is gone, the next look reports that.
+        new.into_iter().for_each(|(number, epoch)| _ = lane.begin_rule(number, epoch));
     }
 
     /// Tells the program the limits of a session's rules.
