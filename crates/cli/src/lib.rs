@@ -161,7 +161,25 @@ fn mistyped_command<'w>(command: &clap::Command, words: &'w [OsString]) -> Optio
         (word, _) => (word, std::fs::symlink_metadata(word).is_ok()),
     };
     let is_known = OWN_WORDS.contains(&word) || command.get_subcommands().any(|known| known.get_name() == word);
-    (!is_known && !is_path && !word.starts_with('-') && !commands_like(command, word).is_empty()).then_some(word)
+    let is_like = || foreign_command(word).is_some() || !commands_like(command, word).is_empty();
+    (!is_known && !is_path && !word.starts_with('-') && is_like()).then_some(word)
+}
+
+/// Commands that other tracers have, and those of kymo that do the same.
+const FOREIGN: [(&str, &str); 6] = [
+    ("create", "`kymo record --detach --name NAME` begins a session"),
+    ("start", STARTS),
+    ("begin", STARTS),
+    ("resume", STARTS),
+    ("pause", "`kymo trigger --stop` stops recording, and `kymo trigger --start` goes on"),
+    ("destroy", "`kymo stop NAME` ends a session"),
+];
+const STARTS: &str = "`kymo record` begins a session; `kymo trigger --start --session NAME` goes on with one that records \
+                      nothing now";
+
+/// The remedy for a word that is a command of other tracers.
+fn foreign_command(word: &str) -> Option<&'static str> {
+    FOREIGN.iter().find(|(known, _)| *known == word).map(|(_, help)| *help)
 }
 
 /// Names of commands that are like this word, the nearest first.
@@ -170,6 +188,10 @@ fn commands_like(command: &clap::Command, word: &str) -> Vec<String> {
 }
 
 fn report_mistyped(command: &clap::Command, word: &str) {
+    if let Some(help) = foreign_command(word) {
+        message!("error: there is no command and no file `{word}`\nhelp: {help}");
+        return;
+    }
     let near: Vec<String> = commands_like(command, word).iter().map(|name| format!("`kymo {name}`")).collect();
     message!("error: there is no command and no file `{word}`\nhelp: did you mean {}?", near.join(" or "));
 }

@@ -42,7 +42,7 @@ pub use fields::{Constant, Dimension, FieldResolver, FilterField, NamePath, Name
 pub use filter::Filter;
 pub use literal::{quantity, unit};
 pub use near::nearest;
-pub use problem::{FilterNote, FilterProblem, MissingName, ProblemKind};
+pub use problem::{FilterNote, FilterProblem, MissingName, ProblemKind, with_place};
 
 #[cfg(test)]
 mod tests;

@@ -171,7 +171,7 @@ impl FilterProblem {
     /// with `\n`. `text` is the one that was parsed.
     #[must_use]
     pub fn render(&self, text: &str) -> String {
-        rendered(&self.kind.to_string(), text, &self.span, self.help.as_deref())
+        with_place(&self.kind.to_string(), text, &self.span, self.help.as_deref())
     }
 }
 
@@ -182,7 +182,7 @@ impl MissingName {
         let is_quoted = self.path.contains('`');
         let message =
             if is_quoted { format!("there is no {}", self.path) } else { format!("there is no `{}`", self.path) };
-        rendered(&message, text, &self.span, did_you_mean(&self.near).as_deref())
+        with_place(&message, text, &self.span, did_you_mean(&self.near).as_deref())
     }
 }
 
@@ -190,7 +190,7 @@ impl FilterNote {
     /// For people, as problems are.
     #[must_use]
     pub fn render(&self, text: &str) -> String {
-        rendered(&self.text, text, &self.span, None)
+        with_place(&self.text, text, &self.span, None)
     }
 }
 
@@ -201,7 +201,14 @@ fn did_you_mean(names: &[String]) -> Option<String> {
     Some(format!("did you mean {}{or}`{last}`?", others.join(", ")))
 }
 
-fn rendered(message: &str, text: &str, span: &Span, help: Option<&str>) -> String {
+/// A message about a place in a text, for people: lines with the place underlined, and with help.
+///
+/// ```
+/// let lines = kymo_filter::with_place("`soon` is no time", "for soon", &(4..8), Some("`for 5s`"));
+/// assert_eq!(lines, "`soon` is no time\n    for soon\n        ^^^^\nhelp: `for 5s`\n");
+/// ```
+#[must_use]
+pub fn with_place(message: &str, text: &str, span: &Range<usize>, help: Option<&str>) -> String {
     let (line, underline) = excerpt(text, span);
     let mut shown = format!("{message}\n    {line}\n    {underline}\n");
     if let Some(help) = help {

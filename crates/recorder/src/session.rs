@@ -760,12 +760,6 @@ impl RecordingSession {
         self.summed(self.outputs.iter().map(|(_, output)| output.tally()))
     }
 
-    /// The time of ticks of a clock, as the trace tells it, if there is one.
-    fn nanos(&self, clock: usize, ticks: u64) -> Option<i64> {
-        let its = self.outputs.iter().find(|(source, _)| *source as usize == clock);
-        its.and_then(|(_, output)| output.nanos(ticks))
-    }
-
     fn summed<'t>(&self, tallies: impl Iterator<Item = &'t Tally>) -> SessionSummary {
         let mut summary = SessionSummary {
             session: self.name.clone(),

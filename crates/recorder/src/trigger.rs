@@ -1,10 +1,12 @@
 //! Triggers as people ask for them, and their states.
 
+mod words;
+
 use kymo_filter::{Dimension, quantity};
-use kymo_schema::glob::event_pattern;
 use serde::{Deserialize, Serialize};
 
 use crate::select::SelectionRule;
+pub use crate::trigger::words::{TriggerWordsProblem, TriggerWordsProblemKind};
 
 /// Triggers of a session, at most.
 pub const TRIGGERS_MAX: usize = 16;
@@ -60,6 +62,13 @@ pub struct TriggerOptions {
 }
 
 impl TriggerEffect {
+    pub(crate) const ALL: [Self; 3] = [Self::Start, Self::Stop, Self::Snapshot];
+
+    /// The effect of that word.
+    fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|effect| effect.word() == word)
+    }
+
     /// The word for it.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -72,70 +81,6 @@ impl TriggerEffect {
 }
 
 impl TriggerOptions {
-    /// A trigger in words: `[NAME:] EFFECT on GLOB[,GLOB...] [after COUNT] [for TIME] [repeat [every TIME]] [in
-    /// program] [when EXPR]`. Without a name it has that of its effect.
-    ///
-    /// # Errors
-    ///
-    /// Which word is wrong, for people.
-    ///
-    /// ```
-    /// use kymo_recorder::trigger::{TriggerEffect, TriggerOptions};
-    /// let trigger = TriggerOptions::parse("end: stop on net:lost after 3 when port == 80").unwrap();
-    /// assert_eq!((trigger.name.as_str(), trigger.effect, trigger.after), ("end", TriggerEffect::Stop, Some(3)));
-    /// ```
-    pub fn parse(text: &str) -> Result<Self, String> {
-        // The expression may have any words.
-        let (head, filter) = match text.split_once(" when ") {
-            Some((head, filter)) => (head, Some(filter.trim().to_owned())),
-            None => (text, None),
-        };
-        let mut words = head.split_whitespace().peekable();
-        let name = words.next_if(|word| word.ends_with(':')).map(|word| word.trim_end_matches(':').to_owned());
-        let effect = match words.next() {
-            Some("start") => TriggerEffect::Start,
-            Some("stop") => TriggerEffect::Stop,
-            Some("snapshot") => TriggerEffect::Snapshot,
-            other => return Err(expected("`start`, `stop` or `snapshot`", other)),
-        };
-        match words.next() {
-            Some("on") => {}
-            other => return Err(expected("`on`", other)),
-        }
-        let Some(events) = words.next() else { return Err(expected("an event `PROVIDER:NAME`", None)) };
-        let events = events.split(',').map(event_pattern).collect::<Result<Vec<_>, _>>()?;
-        let mut trigger = Self {
-            name: name.unwrap_or_else(|| effect.word().to_owned()),
-            rule: SelectionRule { events, filter, ..SelectionRule::default() },
-            effect,
-            scope: TriggerScope::Session,
-            repeats: false,
-            interval_ns: None,
-            for_ns: None,
-            after: None,
-        };
-        while let Some(word) = words.next() {
-            let mut time = || {
-                let time = words.next().ok_or_else(|| expected("a time, such as `5s`", None))?;
-                duration(time).map(Some)
-            };
-            match word {
-                "after" => trigger.after = Some(number(words.next())?),
-                "for" => trigger.for_ns = time()?,
-                "every" => trigger.interval_ns = time()?,
-                "repeat" => trigger.repeats = true,
-                "in" if words.next() == Some("program") => trigger.scope = TriggerScope::Program,
-                other => {
-                    return Err(expected(
-                        "`after N`, `for TIME`, `repeat`, `every TIME`, `in program` or `when EXPR`",
-                        Some(other),
-                    ));
-                }
-            }
-        }
-        Ok(trigger)
-    }
-
     /// It takes several matches, and the recorder counts them, in the order of their times. Programs count those of
     /// triggers that repeat: others of the session have to see each firing at once.
     #[must_use]

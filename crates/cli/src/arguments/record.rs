@@ -239,6 +239,7 @@ pub(crate) struct SwitchArguments {
 const TRIGGER_HELP: &str = "\
 Examples:
   kymo trigger net:lost --when 'port == 80' --do stop
+  kymo trigger 'stop on net:lost when port == 80'
   kymo trigger bench:begin --do start --for 5s
   kymo trigger server:error --do snapshot --repeat --every 1min --session flight
   kymo trigger                              list the triggers of the session
@@ -256,8 +257,9 @@ Exit status: 0 events of running programs match, 1 no event matches yet, 2 wrong
 #[derive(Args)]
 #[command(after_help = TRIGGER_HELP, group = ArgGroup::new("turn").multiple(false))]
 pub(crate) struct TriggerArguments {
-    /// Events with a matching name `PROVIDER:NAME`; `*` matches any text, `?` any character, `!GLOB` excludes
-    #[arg(value_name = "GLOB", value_parser = event_pattern, requires = "effect")]
+    /// Events with a matching name `PROVIDER:NAME`, with `--do`; `*` matches any text, `?` any character, `!GLOB`
+    /// excludes. Without `--do`: a trigger in the words of `kymo record --trigger`, such as `stop on net:lost`
+    #[arg(value_name = "GLOB|TRIGGER", conflicts_with = "turn")]
     pub(crate) events: Vec<String>,
     /// What happens at the event
     #[arg(long = "do", id = "effect", value_enum, value_name = "EFFECT", requires = "events", conflicts_with = "turn")]

@@ -362,8 +362,28 @@ fn triggers_are_added_changed_and_removed() {
     place.says(&["trigger", "test:count", "--do", "stop", "--for", "5s"], 2);
     place.says(&["trigger", "test:count", "--do", "stop", "--every", "5s"], 2);
     place.says(&["trigger", "--remove", "start"], 2);
-    let told = place.says(&["trigger", "test:count", "--when", "value == 5", "--do", "stop"], 0);
-    assert!(told.contains("session part: recording") && told.contains("stop on test:count, if value == 5"), "{told}");
+    let told = place.says(&["trigger", "stop on test:count when vlaue == 5"], 2);
+    assert!(told.contains("did you mean `value`?") || told.contains("there is `value`"), "{told}");
+    // The shell may have cut the words.
+    for words in [&["stop on test:count for 5s"][..], &["stop", "on", "test:count", "for", "5s"]] {
+        let told = place.says(&[&["trigger"], words].concat(), 2);
+        let lines = "for how long\n    stop on test:count for 5s\n                       ^^^\nhelp: ";
+        assert!(told.contains(lines), "{told}");
+    }
+    let told = place.says(
+        &["record", "--trigger", "stop on test:count", "--trigger", "start on test:count for 0s", "--", "true"],
+        2,
+    );
+    let lines = "error: --trigger: a time is more than 0\n    start on test:count for 0s\n                            ^^\nhelp: ";
+    assert!(told.contains(lines), "{told}");
+    let told = place.says(&["trigger", "test:count"], 2);
+    assert!(told.contains("found `test:count`") && told.contains("help: `stop on test:count`"), "{told}");
+    place.says(&["trigger", "count", "--do", "stop"], 2);
+    let told = place.says(&["trigger", "stop on test:count, test:count when value == 5"], 0);
+    assert!(
+        told.contains("session part: recording") && told.contains("stop on test:count test:count, if value == 5"),
+        "{told}"
+    );
     program.tell("offer 10");
     waits_for_firings(&place, "part", 0, 1);
     let told = place.says(&["status"], 0);

@@ -48,6 +48,15 @@ fn a_mistyped_command_has_a_suggestion() {
             exit status 2
         "]],
     );
+    // Other tracers have it.
+    refused(
+        &["start", "flight"],
+        &expect![[r"
+            error: there is no command and no file `start`
+            help: `kymo record` begins a session; `kymo trigger --start --session NAME` goes on with one that records nothing now
+            exit status 2
+        "]],
+    );
     // Nothing is like it: it is taken for a trace.
     let (_, errors, status) = run(&["some-trace"], "UTC");
     assert!(errors.contains("some-trace") && !errors.contains("did you mean"), "{errors}");

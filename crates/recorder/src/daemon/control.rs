@@ -40,7 +40,11 @@ impl Daemon {
             "arm" => drop(self.turn(session, &TriggerTurn::Arm(named))?),
             "disarm" => drop(self.turn(session, &TriggerTurn::Disarm(named))?),
             "snapshot" => drop(self.snapshot(session, None)?),
-            "trigger" => drop(self.trigger(session, TriggerOptions::parse(&request.argument)?)?),
+            "trigger" => {
+                let words = &request.argument;
+                let trigger = TriggerOptions::parse(words).map_err(|problem| problem.render(words))?;
+                drop(self.trigger(session, trigger)?);
+            }
             verb @ ("enable" | "disable") => {
                 let act = if verb == "enable" { StepKind::Enable } else { StepKind::Disable };
                 let events = request.argument.split(',').map(event_pattern).collect::<Result<_, _>>()?;

@@ -56,6 +56,12 @@ impl RecordingSession {
         }
     }
 
+    /// The time of ticks of a clock, as the trace tells it, if there is one.
+    pub(super) fn nanos(&self, clock: usize, ticks: u64) -> Option<i64> {
+        let its = self.outputs.iter().find(|(source, _)| *source as usize == clock);
+        its.and_then(|(_, output)| output.nanos(ticks))
+    }
+
     /// Writes the firings of the time that a snapshot has events of.
     pub(super) fn write_firings(&mut self, clocks: &mut WatchedClocks) {
         let (earliest, latest) = (self.earliest, self.latest);

@@ -38,8 +38,7 @@ pub(crate) struct FiringStream {
 /// The class of firings, which only traces with one have.
 static TRIGGER: LazyLock<Arc<EventClass>> = LazyLock::new(|| {
     let text = |name: &str| field(name, FieldType::Text);
-    let effects = [TriggerEffect::Start, TriggerEffect::Stop, TriggerEffect::Snapshot];
-    let labels = effects.map(|effect| ValueLabel { name: effect.word().to_owned(), value: effect as i128 });
+    let labels = TriggerEffect::ALL.map(|effect| ValueLabel { name: effect.word().to_owned(), value: effect as i128 });
     let effect = FieldType::Scalar(ScalarType::Enumeration(IntegerType::unsigned(1), labels.to_vec()));
     let fields = vec![
         text("trigger"),
