@@ -6,7 +6,7 @@ use kymo_recorder::capture::LineCount;
 use kymo_recorder::protocol::{LostEvents, SessionSummary};
 use kymo_recorder::rule::RuleStatus;
 use kymo_recorder::select::SelectionRule;
-use kymo_recorder::trigger::{TriggerFiring, TriggerOptions, TriggerScope, TriggerStatus};
+use kymo_recorder::trigger::{TriggerEffect, TriggerFiring, TriggerOptions, TriggerScope, TriggerStatus};
 use kymo_schema::level::LogLevel;
 use kymo_session::TraceCounters;
 
@@ -313,6 +313,24 @@ pub(super) fn rule_status(status: &RuleStatus, out: &mut impl Write) -> io::Resu
         )?;
     }
     Ok(())
+}
+
+/// How a session with these triggers goes on that records nothing now.
+pub(super) fn start_word(triggers: &[TriggerStatus]) -> String {
+    let starts = || triggers.iter().filter(|status| status.options.effect == TriggerEffect::Start);
+    let armed: Vec<String> =
+        starts().filter(|status| status.is_armed).map(|status| format!("`{}`", status.options.name)).collect();
+    match (&armed[..], starts().next()) {
+        ([], None) => "no trigger starts it, `kymo trigger --start` does".to_owned(),
+        ([], Some(_)) => {
+            "no trigger that starts it is armed: `kymo trigger --arm` arms them, `kymo trigger --start` starts it now"
+                .to_owned()
+        }
+        ([one], _) => format!("it waits for trigger {one}; `kymo trigger --start` starts it now"),
+        (all, _) => {
+            format!("it waits for one of the triggers {}; `kymo trigger --start` starts it now", all.join(", "))
+        }
+    }
 }
 
 /// Whether a trigger may fire again.

@@ -78,7 +78,7 @@ fn show_session(session: &SessionStatus, out: &mut impl Write) -> io::Result<()>
     }
     writeln!(out, "  trace     {}", options.output.display())?;
     if !is_on {
-        writeln!(out, "  state     not recording: it waits for a trigger, or `kymo trigger --start`")?;
+        writeln!(out, "  state     not recording: {}", show::start_word(triggers))?;
     }
     triggers.iter().try_for_each(|trigger| show::trigger(trigger, out))?;
     for step in options.selection.steps() {

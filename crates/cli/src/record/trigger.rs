@@ -62,9 +62,12 @@ fn list(arguments: &TriggerArguments) -> Result<CommandOutcome, RecordProblem> {
 
 fn tell(session: &SessionStatus) -> io::Result<()> {
     let mut out = plain_output();
-    let state = if session.is_on { "recording" } else { "not recording" };
-    let none = if session.triggers.is_empty() { ", without triggers" } else { "" };
-    writeln!(out, "session {}: {state}{none}", session.summary.session)?;
+    let (name, triggers) = (&session.summary.session, &session.triggers);
+    match (session.is_on, triggers.is_empty()) {
+        (true, true) => writeln!(out, "session {name}: recording, without triggers")?,
+        (true, false) => writeln!(out, "session {name}: recording")?,
+        (false, _) => writeln!(out, "session {name}: not recording: {}", super::show::start_word(triggers))?,
+    }
     session.triggers.iter().try_for_each(|trigger| show(trigger, &mut out))
 }
 

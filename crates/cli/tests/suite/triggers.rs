@@ -490,3 +490,32 @@ fn expressions_that_cannot_be_true_are_told() {
     let told = String::from_utf8(program.end().stderr).expect("it is text");
     assert!(told.contains("has not fired\n            its expression is never true: test:count: "), "{told}");
 }
+
+/// A session that records nothing says how it goes on, and a trigger that starts one says that it has stopped it.
+#[test]
+fn a_stopped_session_says_how_it_goes_on() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    begin(&place, "part", &[&pid], &["--trigger", "stop on test:count when value == 5"]);
+    program.tell("offer 10");
+    waits_for_firings(&place, "part", 0, 1);
+    let state = || place.says(&["trigger"], 0).lines().next().unwrap_or_default().to_owned();
+    let word = "session part: not recording: ";
+    assert_eq!(state(), format!("{word}no trigger starts it, `kymo trigger --start` does"));
+    place.says(&["trigger", "--start"], 0);
+    assert_eq!(state(), "session part: recording");
+    let told = place.says(&["trigger", "start on test:count when value == 15"], 0);
+    assert!(told.contains("note: the session has stopped recording: it waits for this trigger"), "{told}");
+    let told = place.says(&["trigger", "other: start on test:nothing"], 1);
+    assert!(!told.contains("has stopped recording"), "it had before: {told}");
+    assert!(state().contains("it waits for one of the triggers `start`, `other`; "), "{}", state());
+    place.says(&["trigger", "--disarm", "other"], 0);
+    let waits = "it waits for trigger `start`; `kymo trigger --start` starts it now";
+    assert_eq!(state(), format!("{word}{waits}"));
+    let told = place.says(&["status"], 0);
+    assert!(told.contains(&format!("  state     not recording: {waits}\n")), "{told}");
+    place.says(&["trigger", "--disarm"], 0);
+    assert!(state().contains("no trigger that starts it is armed: `kymo trigger --arm` arms them"), "{}", state());
+    place.says(&["stop", "part"], 0);
+}

@@ -234,11 +234,17 @@ impl Daemon {
         }
         let known = &self.sessions[at];
         let notes = self.check_expression(&trigger.rule, known.selection())?;
-        let matched = Matched { session: known.name.clone(), notes, ..self.matched(&trigger.rule, known) };
+        let mut matched = Matched { session: known.name.clone(), notes, ..self.matched(&trigger.rule, known) };
         // Events recorded until now follow the old triggers.
         self.drain(DrainTiming::Now);
         let now = self.clocks.now();
+        let was_on = self.sessions[at].triggers.is_on_for_all(now);
         self.sessions[at].trigger(|triggers| triggers.set(trigger, now));
+        if was_on && !self.sessions[at].triggers.is_on_for_all(now) {
+            let waits =
+                "the session has stopped recording: it waits for this trigger; `kymo trigger --start` starts it now";
+            matched.notes.insert(0, waits.to_owned());
+        }
         self.triggered(at, matched, false)
     }
 
