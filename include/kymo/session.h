@@ -3,7 +3,7 @@
  *
  *     #include <kymo/session.h>
  *
- *     struct kymo_session session = {0};          each session that records this program
+ *     struct kymo_session session = KYMO_SESSION_INIT;      each session that records this program
  *     if (kymo_session_trigger(&session, "stop on net:lost after 3"))
  *         fprintf(stderr, "%s\n", session.error);
  *
@@ -29,7 +29,30 @@ extern "C" {
 /* A session of the recorder that this program belongs to. */
 struct kymo_session {
     const char *name; /* NULL: all sessions that record this program */
-    char error[512]; /* why the last request had no effect; empty: it had one */
+    char error[512]; /* why the last request had no effect, in one line or more; empty: it had one */
+};
+
+/* Each session that records this program, and that of a name. */
+#define KYMO_SESSION_INIT { NULL, "" }
+#define KYMO_SESSION_NAMED(name) { name, "" }
+
+/* Firings of a trigger, or of several. */
+struct kymo_firings {
+    uint64_t armed; /* triggers that are armed */
+    uint64_t firings; /* how often they have fired */
+    uint64_t suppressed; /* firings that came too early after another one */
+    uint64_t counted; /* with `after`: the most matches that a program has had since then */
+    uint64_t last_ns; /* the last firing: nanoseconds since 1970; 0: there was none */
+    uint64_t last_ticks; /* the same in ticks of the clock of the program's events */
+    uint64_t last_pid, last_tid; /* the process, and the thread there */
+};
+
+/* Counts of a session, or of several. */
+struct kymo_counts {
+    uint64_t events; /* in the traces */
+    uint64_t lost; /* events that were lost */
+    uint64_t bytes; /* of the traces */
+    uint64_t snapshots; /* that were taken */
 };
 
 enum kymo_session_result {
@@ -42,6 +65,7 @@ enum kymo_session_result {
 
 #ifndef KYMO_OFF
 int kymo_session_ask(const char *session, const char *verb, const char *argument, long long timeout_ms, char *error, size_t size);
+int kymo_session_read(const char *session, const char *verb, const char *argument, uint64_t *numbers, size_t count, char *error, size_t size);
 #endif
 
 #ifdef __cplusplus
@@ -58,6 +82,17 @@ static KYMO_INNER_UNUSED int kymo_inner_session(struct kymo_session *session, co
     return KYMO_SESSION_NO_RECORDER;
 #else
     return kymo_session_ask(session->name, verb, argument, timeout_ms, session->error, sizeof session->error);
+#endif
+}
+
+static KYMO_INNER_UNUSED int kymo_inner_session_numbers(struct kymo_session *session, const char *verb, const char *argument, uint64_t *numbers, size_t count)
+{
+#ifdef KYMO_OFF
+    for (size_t at = 0; at < count; ++at)
+        numbers[at] = 0;
+    return kymo_inner_session(session, verb, argument, 0);
+#else
+    return kymo_session_read(session->name, verb, argument, numbers, count, session->error, sizeof session->error);
 #endif
 }
 
@@ -91,7 +126,10 @@ static KYMO_INNER_UNUSED int kymo_session_flush(struct kymo_session *session)
     return kymo_inner_session(session, "flush", NULL, 0);
 }
 
-/* Adds a trigger, in the words of `kymo record --trigger`, or replaces that of its name, and arms it. */
+/*
+ * Adds a trigger, in the words of `kymo record --trigger`, or replaces that of its name, and arms it. The first one that
+ * starts a session that records stops it: it waits for that event.
+ */
 static KYMO_INNER_UNUSED int kymo_session_trigger(struct kymo_session *session, const char *words)
 {
     return kymo_inner_session(session, "trigger", words, 0);
@@ -107,6 +145,40 @@ static KYMO_INNER_UNUSED int kymo_session_arm(struct kymo_session *session, cons
 static KYMO_INNER_UNUSED int kymo_session_disarm(struct kymo_session *session, const char *trigger)
 {
     return kymo_inner_session(session, "disarm", trigger, 0);
+}
+
+/* Removes a trigger; NULL: all. A session without triggers records. */
+static KYMO_INNER_UNUSED int kymo_session_remove_trigger(struct kymo_session *session, const char *trigger)
+{
+    return kymo_inner_session(session, "remove", trigger, 0);
+}
+
+/* Firings of a trigger until now; NULL: of all. */
+static KYMO_INNER_UNUSED int kymo_session_firings(struct kymo_session *session, const char *trigger, struct kymo_firings *firings)
+{
+    uint64_t numbers[8];
+    const int result = kymo_inner_session_numbers(session, "firings", trigger, numbers, 8);
+    firings->armed = numbers[0];
+    firings->firings = numbers[1];
+    firings->suppressed = numbers[2];
+    firings->counted = numbers[3];
+    firings->last_ns = numbers[4];
+    firings->last_ticks = numbers[5];
+    firings->last_pid = numbers[6];
+    firings->last_tid = numbers[7];
+    return result;
+}
+
+/* Events of the session until now, losses, bytes and snapshots. */
+static KYMO_INNER_UNUSED int kymo_session_counts(struct kymo_session *session, struct kymo_counts *counts)
+{
+    uint64_t numbers[4];
+    const int result = kymo_inner_session_numbers(session, "counts", NULL, numbers, 4);
+    counts->events = numbers[0];
+    counts->lost = numbers[1];
+    counts->bytes = numbers[2];
+    counts->snapshots = numbers[3];
+    return result;
 }
 
 /* The session records events of this program that match a pattern, such as `net:*`; NULL: all. */
@@ -135,11 +207,12 @@ static KYMO_INNER_UNUSED void kymo_session_mark(const char *text)
 
 /*
  * Conditional termination: waits until a trigger has stopped the session, has its events written, prints the message
- * to standard error, and aborts the program. Returns if one of these had no effect.
+ * to standard error, and aborts the program. Returns if one of these had no effect, or if the time is over; a negative
+ * time has no end.
  */
-static KYMO_INNER_UNUSED int kymo_session_abort_when_stopped(struct kymo_session *session, const char *message)
+static KYMO_INNER_UNUSED int kymo_session_abort_when_stopped(struct kymo_session *session, const char *message, long long timeout_ms)
 {
-    int result = kymo_session_wait(session, -1);
+    int result = kymo_session_wait(session, timeout_ms);
     if (!result)
         result = kymo_session_flush(session);
     if (!result) {

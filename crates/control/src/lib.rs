@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! program     kymo-control 1 stop \t session or nothing \t argument
-//! recorder    ok \t ...          refused \t why          later (it may wait for a disk)
+//! recorder    ok \t ...          refused \t why \r more lines of it          later (it may wait for a disk)
 //! ```
 //!
 //! Each request is a connection of its own, with lines of plain text: programs outlive versions of the
@@ -62,6 +62,47 @@ pub enum ControlErrorKind {
     Failed,
 }
 
+/// Firings of a trigger, or of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ControlledFirings {
+    /// Triggers that are armed.
+    pub armed: u64,
+    /// How often they have fired.
+    pub firings: u64,
+    /// Firings that came too early after another one.
+    pub suppressed: u64,
+    /// Matches of a trigger with `after`: the most that a program has had since it is armed or has fired.
+    pub counted: u64,
+    /// The last firing.
+    pub last: Option<LastFiring>,
+}
+
+/// The last firing of a trigger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastFiring {
+    /// Nanoseconds since 1970: of the event, or of the firing some microseconds before it.
+    pub ns: u64,
+    /// The same in ticks of the clock of the program's events.
+    pub ticks: u64,
+    /// The process, and the thread there.
+    pub pid: u32,
+    /// See [`LastFiring::pid`].
+    pub tid: u32,
+}
+
+/// Counts of a session, or of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ControlledCounts {
+    /// Events in the traces.
+    pub events: u64,
+    /// Events that were lost.
+    pub lost: u64,
+    /// Bytes of the traces.
+    pub bytes: u64,
+    /// Snapshots that were taken.
+    pub snapshots: u64,
+}
+
 /// A request that had no effect.
 #[derive(Clone, Copy)]
 pub struct ControlError {
@@ -72,10 +113,13 @@ pub struct ControlError {
 
 impl ControlError {
     fn new(kind: ControlErrorKind, text: &str) -> Self {
-        Self { kind, text: MessageText::of(text) }
+        let mut text = MessageText::of(text);
+        // A reply is one line.
+        text.bytes.iter_mut().filter(|byte| **byte == b'\r').for_each(|byte| *byte = b'\n');
+        Self { kind, text }
     }
 
-    /// The reason in words.
+    /// The reason in words. Further lines show the place in the words of a trigger, and how to write them.
     #[must_use]
     pub fn text(&self) -> &str {
         self.text.as_str()
@@ -180,7 +224,7 @@ impl<'n> ControlledSession<'n> {
     ///
     /// See [`start`](Self::start).
     pub fn arm(&self, trigger: Option<&str>) -> Result<(), ControlError> {
-        self.ask("arm", trigger.unwrap_or("")).map(drop)
+        self.turn("arm", trigger)
     }
 
     /// Disarms a trigger; `None`: all.
@@ -189,7 +233,49 @@ impl<'n> ControlledSession<'n> {
     ///
     /// See [`start`](Self::start).
     pub fn disarm(&self, trigger: Option<&str>) -> Result<(), ControlError> {
-        self.ask("disarm", trigger.unwrap_or("")).map(drop)
+        self.turn("disarm", trigger)
+    }
+
+    /// Removes a trigger; `None`: all. A session without triggers records.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start).
+    pub fn remove_trigger(&self, trigger: Option<&str>) -> Result<(), ControlError> {
+        self.turn("remove", trigger)
+    }
+
+    fn turn(&self, verb: &str, trigger: Option<&str>) -> Result<(), ControlError> {
+        self.ask(verb, named(trigger)?).map(drop)
+    }
+
+    /// Firings of a trigger until now; `None`: of all.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start).
+    pub fn firings(&self, trigger: Option<&str>) -> Result<ControlledFirings, ControlError> {
+        let [armed, firings, suppressed, counted, ns, ticks, pid, tid] = self.numbers("firings", named(trigger)?)?;
+        let (pid, tid) = (u32::try_from(pid).unwrap_or(0), u32::try_from(tid).unwrap_or(0));
+        let last = (firings > 0).then_some(LastFiring { ns, ticks, pid, tid });
+        Ok(ControlledFirings { armed, firings, suppressed, counted, last })
+    }
+
+    /// Events, losses, bytes and snapshots until now.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start).
+    pub fn counts(&self) -> Result<ControlledCounts, ControlError> {
+        let [events, lost, bytes, snapshots] = self.numbers("counts", "")?;
+        Ok(ControlledCounts { events, lost, bytes, snapshots })
+    }
+
+    fn numbers<const COUNT: usize>(&self, verb: &str, argument: &str) -> Result<[u64; COUNT], ControlError> {
+        let said = self.ask(verb, argument)?;
+        let mut words = said.as_str().split(' ');
+        // A later recorder may say more, and an earlier one less.
+        Ok(core::array::from_fn(|_| words.next().and_then(|word| word.parse().ok()).unwrap_or(0)))
     }
 
     /// The session records events of this program that match a pattern of `provider:name`, such as `net:*`.
@@ -262,6 +348,14 @@ impl<'n> ControlledSession<'n> {
     }
 }
 
+/// The name of a trigger, as requests have it; `None`: all.
+fn named(trigger: Option<&str>) -> Result<&str, ControlError> {
+    match trigger {
+        Some("") => Err(ControlError::new(ControlErrorKind::Refused, "the name of the trigger is empty")),
+        name => Ok(name.unwrap_or("")),
+    }
+}
+
 /// A reply, without the end of its line.
 fn understood(said: &[u8]) -> Result<MessageText, ControlError> {
     let said = core::str::from_utf8(said).unwrap_or("");
@@ -312,6 +406,8 @@ mod tests {
         assert_eq!(understood(b"ok\trecording").map(|text| text.as_str() == "recording").ok(), Some(true));
         let refused = understood(b"refused\tthere is no session `x`").map(drop).expect_err("it is refused");
         assert_eq!((refused.kind, refused.text()), (ControlErrorKind::Refused, "there is no session `x`"));
+        let refused = understood(b"refused\tit is wrong\r    so\r    ^^").map(drop).expect_err("it is refused");
+        assert_eq!(refused.text(), "it is wrong\n    so\n    ^^");
         for strange in [&b""[..], b"{\"answer\":1}", b"\xff\xff"] {
             assert_eq!(understood(strange).map(drop).map_err(|error| error.kind), Err(ControlErrorKind::Failed));
         }
@@ -324,6 +420,8 @@ mod tests {
             let error = ControlledSession::own().trigger(argument).expect_err("it is refused");
             assert_eq!(error.kind, ControlErrorKind::Refused, "{argument}");
         }
+        let error = ControlledSession::own().arm(Some("")).expect_err("it is no name");
+        assert_eq!(error.text(), "the name of the trigger is empty");
         let told = ControlError::new(ControlErrorKind::Refused, &"\u{e4}".repeat(300));
         assert_eq!(told.text().chars().count(), 256);
     }

@@ -197,7 +197,7 @@ pub enum RecorderRequest {
 ///
 /// ```text
 /// program     kymo-control 1 stop \t session or nothing \t argument
-/// recorder    ok \t ...          refused \t why          later
+/// recorder    ok \t ...          refused \t why \r more lines of it          later
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControlRequest {
@@ -334,8 +334,8 @@ pub enum RecorderReply {
     /// A program's request had its effect.
     #[serde(skip)]
     Controlled {
-        /// Whether a session records the program, if it asked for that.
-        is_recording: Option<bool>,
+        /// The answer to its question: a word, or numbers.
+        text: String,
     },
     /// The reply comes later.
     Later {

@@ -143,6 +143,9 @@ pub struct TriggerStatus {
 pub struct TriggerFiring {
     /// Nanoseconds since 1970: see [`TriggerFiring::is_exact`].
     pub ns: i64,
+    /// The same time in ticks of the clock of the program's events.
+    #[serde(default)]
+    pub ticks: u64,
     /// The event.
     pub event: String,
     /// The program, its PID here, and the thread there.

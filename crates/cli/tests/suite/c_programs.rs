@@ -151,12 +151,14 @@ pub(crate) fn library_of_rust(folder: &Path, name: &str, source: &str) -> PathBu
 }
 
 const CONTROLS: &str = r#"
+#include <inttypes.h>
 #include <kymo/session.h>
+#include <unistd.h>
 
 KYMO_EVENT(work, step, KYMO_U64(value));
 KYMO_EVENT(other, step, KYMO_U64(value));
 
-static struct kymo_session session;
+static struct kymo_session session = KYMO_SESSION_INIT;
 
 static void steps(uint64_t from, uint64_t to)
 {
@@ -201,11 +203,29 @@ int main(int argc, char **argv)
     MUST(kymo_session_trigger(&session, "end: stop on work:step after 5"));
     steps(50, 60);
     MUST(kymo_session_wait(&session, 60000));
+    struct kymo_firings firings;
+    MUST(kymo_session_firings(&session, "end", &firings));
+    if (firings.armed || firings.firings != 1 || !firings.last_ticks || firings.last_pid != (uint64_t)getpid())
+        return 2;
+    printf("%" PRIu64 "\n", firings.last_ns);
+    MUST_BE(kymo_session_firings(&session, "other", &firings), KYMO_SESSION_REFUSED);
+    puts(session.error);
+    struct kymo_counts counts;
+    MUST(kymo_session_counts(&session, &counts));
+    printf("%" PRIu64 " events, %" PRIu64 " lost\n", counts.events, counts.lost);
+    MUST(kymo_session_trigger(&session, "other: stop on work:step"));
+    MUST(kymo_session_remove_trigger(&session, "other"));
+    MUST_BE(kymo_session_remove_trigger(&session, "other"), KYMO_SESSION_REFUSED);
     MUST(kymo_session_disarm(&session, NULL));
     MUST(kymo_session_start(&session));
     MUST_BE(kymo_session_wait(&session, 5), KYMO_SESSION_TIMED_OUT);
+    MUST_BE(kymo_session_abort_when_stopped(&session, "not yet", 5), KYMO_SESSION_TIMED_OUT);
+    MUST_BE(kymo_session_arm(&session, ""), KYMO_SESSION_REFUSED);
     MUST(kymo_session_arm(&session, "end"));
     steps(60, 70);
+    MUST(kymo_session_firings(&session, NULL, &firings));
+    if (firings.firings != 2)
+        return 3;
     MUST_BE(kymo_session_arm(&session, "nothing"), KYMO_SESSION_REFUSED);
     puts(session.error);
     MUST_BE(kymo_session_trigger(&session, "stop at once"), KYMO_SESSION_REFUSED);
@@ -216,7 +236,7 @@ int main(int argc, char **argv)
     MUST_BE(kymo_session_flush(&session), KYMO_SESSION_REFUSED);
     puts(session.error);
     session.name = "mine";
-    MUST_BE(kymo_session_abort_when_stopped(&session, "dumped"), 0);
+    MUST_BE(kymo_session_abort_when_stopped(&session, "dumped", -1), 0);
     return 1;
 }
 "#;
@@ -232,11 +252,16 @@ fn programs_control_the_sessions_that_record_them() {
     let mut recorded = place.kymo(&["record", "--name", "mine", "--output", "trace", "--", &controls]);
     let output = recorded.output().expect("it runs");
     let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (last, said) = said.split_once('\n').expect("it says the time first");
     assert_eq!(
         said.lines().collect::<Vec<_>>(),
         [
+            "no session of this program has a trigger `other`",
+            "80 events, 0 lost",
             "session `mine` has no trigger `nothing`: it has end",
             "expected `on`, found `at`",
+            "    stop at once",
+            "         ^^",
             "no session with `--mode overwrite` records this program",
             "there is no session `nobody`",
         ],
@@ -248,6 +273,10 @@ fn programs_control_the_sessions_that_record_them() {
     let range = |ranges: &[(u64, u64)]| ranges.iter().flat_map(|(first, end)| *first..*end).collect::<Vec<u64>>();
     assert_eq!(values("work:step"), range(&[(0, 10), (20, 55), (60, 65)]));
     assert_eq!(values("other:step"), range(&[(0, 10), (20, 30), (40, 54), (60, 64)]));
+    // The last event before the first stop of the trigger.
+    let stop =
+        place.says(&["print", "--format", "json", "--filter", "value == 54", "--event", "work:step", "trace"], 0);
+    assert!(stop.contains(&format!("\"time\":{last},")), "{last} {stop}");
     let mark = place.says(&["print", "--event", "kymo:log", "trace"], 0);
     assert!(mark.contains("half"), "{mark}");
 }

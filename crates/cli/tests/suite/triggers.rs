@@ -420,6 +420,9 @@ fn summaries_and_traces_tell_of_firings() {
     waits_for_firings(&place, "part", 1, 1);
     // Another recorder goes on: the firings in the trace are no events of the program.
     until(|| events(&place, "part", "kymo:trigger").len() == 2);
+    // The next one knows the times from this file.
+    let saved = || std::fs::read_to_string(place.path("kymo/part.session")).unwrap_or_default();
+    until(|| saved().matches("\"is_exact\":true").count() == 2);
     assert!(kill_recorder(&place));
     let text = place.says(&["stop", "part"], 0);
     let found = format!("test:count of {}", program_name(&place, "part"));

@@ -84,9 +84,13 @@ fn programs_compare_counters_and_record_them() {
 
 #[test]
 fn requests_need_a_recorder() {
-    for (compiler, standard, language) in
-        [("gcc", "-std=c11", "c"), ("clang-14", "-std=c17", "c"), ("g++", "-std=c++17", "c++")]
-    {
+    for (compiler, standard, language) in [
+        ("gcc", "-std=c11", "c"),
+        ("gcc", "-std=c2x", "c"),
+        ("clang-14", "-std=c17", "c"),
+        ("g++", "-std=c++17", "c++"),
+        ("g++", "-std=c++2b", "c++"),
+    ] {
         for (how, told) in [("-O2", "no recorder runs for this program"), ("-DKYMO_OFF", "built without a tracer")] {
             let folder = Folder::new();
             let Some(program) = folder.build_with(compiler, "session.c", &[standard, "-x", language, how]) else {

@@ -5,8 +5,9 @@ use crate::clock::ticks;
 use crate::program::DrainTiming;
 use crate::protocol::{ControlRequest, Keep, RecorderReply, TriggerTurn};
 use crate::select::{SelectionRule, SelectionStep, StepKind};
+use crate::session::RecordingSession;
 use crate::session::serve::Served;
-use crate::trigger::TriggerOptions;
+use crate::trigger::{TriggerOptions, TriggerStatus};
 use kymo_schema::glob::event_pattern;
 
 impl Daemon {
@@ -17,15 +18,21 @@ impl Daemon {
             self.find();
         }
         let sessions = self.controlled(request)?;
-        if request.verb == "state" {
-            let is_recording = Some(self.is_recorded(request.pid, &sessions));
-            return Ok(RecorderReply::Controlled { is_recording });
+        let answer = match request.verb.as_str() {
+            "state" if self.is_recorded(request.pid, &sessions) => Some("recording".to_owned()),
+            "state" => Some("stopped".to_owned()),
+            "firings" => Some(numbers(&self.firings(&sessions, &request.argument)?)),
+            "counts" => Some(numbers(&self.counts(&sessions))),
+            _ => None,
+        };
+        if let Some(text) = answer {
+            return Ok(RecorderReply::Controlled { text });
         }
         let acts: Vec<Result<(), String>> =
             sessions.iter().map(|session| self.control_session(session, request)).collect();
         // A session of several may have no triggers to arm.
         match acts.iter().any(Result::is_ok) {
-            true => Ok(RecorderReply::Controlled { is_recording: None }),
+            true => Ok(RecorderReply::Controlled { text: String::new() }),
             false => Err(acts.into_iter().find_map(Result::err).unwrap_or_default()),
         }
     }
@@ -39,6 +46,10 @@ impl Daemon {
             "stop" => drop(self.turn(session, &TriggerTurn::Stop)?),
             "arm" => drop(self.turn(session, &TriggerTurn::Arm(named))?),
             "disarm" => drop(self.turn(session, &TriggerTurn::Disarm(named))?),
+            "remove" => {
+                let names = named.map_or_else(|| self.trigger_names(session), |name| Ok(vec![name]))?;
+                names.into_iter().try_for_each(|name| self.turn(session, &TriggerTurn::Remove(name)).map(drop))?;
+            }
             "snapshot" => drop(self.snapshot(session, None)?),
             "trigger" => {
                 let words = &request.argument;
@@ -91,6 +102,53 @@ impl Daemon {
         })
     }
 
+    /// Names of a session's triggers, if it has some.
+    fn trigger_names(&self, session: Option<&str>) -> Result<Vec<String>, String> {
+        let session = &self.sessions[self.named(session)?];
+        let all = session.triggers.all().iter();
+        let names: Vec<String> = all.map(|trigger| trigger.options.name.clone()).collect();
+        if names.is_empty() { Err(format!("session `{}` has no triggers", session.name)) } else { Ok(names) }
+    }
+
+    /// Firings of a trigger of these sessions, or of all without a name, until now: how many triggers are armed, how
+    /// often they have fired, how often too early, and the most matches that a program has had; of the last firing the
+    /// time in nanoseconds since 1970 and in ticks, the process and the thread. Later versions may add numbers.
+    fn firings(&mut self, sessions: &[String], name: &str) -> Result<[u64; 8], String> {
+        self.drain(DrainTiming::Now);
+        let statuses = self.session_statuses();
+        let its = statuses.iter().filter(|status| sessions.contains(&status.summary.session));
+        let triggers: Vec<&TriggerStatus> = its
+            .flat_map(|status| &status.triggers)
+            .filter(|trigger| name.is_empty() || trigger.options.name == name)
+            .collect();
+        if triggers.is_empty() && !name.is_empty() {
+            return Err(format!("no session of this program has a trigger `{name}`"));
+        }
+        let mut told = [0; 8];
+        for trigger in &triggers {
+            told[0] += u64::from(trigger.is_armed);
+            told[1] += trigger.firings;
+            told[2] += trigger.suppressed;
+            told[3] = told[3].max(trigger.counted);
+        }
+        let last = triggers.iter().filter_map(|trigger| trigger.last.as_ref()).max_by_key(|last| last.ns);
+        if let Some(last) = last {
+            let numbers = [last.ns.max(0).cast_unsigned(), last.ticks, last.pid.into(), last.tid.into()];
+            told[4..].copy_from_slice(&numbers);
+        }
+        Ok(told)
+    }
+
+    /// Events of these sessions until now, lost ones, bytes of their traces, and snapshots. Later versions may add numbers.
+    fn counts(&mut self, sessions: &[String]) -> [u64; 4] {
+        self.drain(DrainTiming::Now);
+        let its = self.sessions.iter().filter(|session| sessions.contains(&session.name));
+        its.map(RecordingSession::summary).fold([0; 4], |[events, lost, bytes, snapshots], more| {
+            let snapshots = snapshots + u64::from(more.snapshots.unwrap_or(0));
+            [events + more.events, lost + more.lost.events(), bytes + more.bytes, snapshots]
+        })
+    }
+
     /// Events of a session until now are in the files of its trace.
     fn drain_now(&mut self, session: Option<&str>) -> Result<(), String> {
         let at = self.named(session)?;
@@ -101,4 +159,9 @@ impl Daemon {
         self.drain(DrainTiming::Now);
         Ok(())
     }
+}
+
+/// Numbers as text.
+fn numbers(all: &[u64]) -> String {
+    all.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
 }

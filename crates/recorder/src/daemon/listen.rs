@@ -160,10 +160,8 @@ fn control(who: u64, stream: &UnixStream, from: BufReader<&UnixStream>, say: &Sy
     say.send(Heard::Asked { who, question: RecorderRequest::Control(request), answer }).map_err(io::Error::other)?;
     let reply = wait_saying(&answered, WITHOUT_A_WORD, || to.write_all(b"later\n"))?;
     let line = match reply {
-        RecorderReply::Controlled { is_recording: None } => "ok\t\n".to_owned(),
-        RecorderReply::Controlled { is_recording: Some(true) } => "ok\trecording\n".to_owned(),
-        RecorderReply::Controlled { is_recording: Some(false) } => "ok\tstopped\n".to_owned(),
-        RecorderReply::Refused { message } => format!("refused\t{}\n", message.replace('\n', "; ")),
+        RecorderReply::Controlled { text } => format!("ok\t{text}\n"),
+        RecorderReply::Refused { message } => format!("refused\t{}\n", message.trim_end().replace('\n', "\r")),
         _ => "refused\tthe recorder has another reply\n".to_owned(),
     };
     to.write_all(line.as_bytes())

@@ -141,7 +141,8 @@ impl SessionTrigger {
     /// clock, as the trace tells them.
     fn status(&self, nanos: impl Fn(usize, u64) -> Option<i64>) -> TriggerStatus {
         let LastFiring { clock, ticks, .. } = self.last_at;
-        let last = self.last.clone().map(|last| TriggerFiring { ns: nanos(clock, ticks).unwrap_or(last.ns), ..last });
+        let last =
+            self.last.clone().map(|last| TriggerFiring { ns: nanos(clock, ticks).unwrap_or(last.ns), ticks, ..last });
         TriggerStatus {
             options: self.options.clone(),
             is_armed: self.is_armed,
@@ -531,6 +532,7 @@ mod tests {
         let (number, action, groups) = (0, kymo_lane::TriggerAction::Start, 1);
         let told = TriggerFiring {
             ns: ticks.cast_signed(),
+            ticks,
             event: "test:it".to_owned(),
             program: "it".to_owned(),
             pid: 1,

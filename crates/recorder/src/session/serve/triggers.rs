@@ -328,6 +328,7 @@ impl Served {
         let event = self.program.known().events.get(usize::from(firing.event)).and_then(Option::as_ref);
         let told = TriggerFiring {
             ns: i64::try_from(i128::from(now.realtime_ns) - since).unwrap_or(0),
+            ticks: firing.ticks,
             event: event.map_or_else(String::new, |class| class.full_name()),
             program: self.who.identity.name.clone(),
             pid: self.who.pid.unwrap_or(self.who.identity.pid),
