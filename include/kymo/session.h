@@ -55,6 +55,14 @@ struct kymo_counts {
     uint64_t snapshots; /* that were taken */
 };
 
+/* Events of a rule. */
+struct kymo_rule {
+    uint64_t kept, let_go; /* events that it has kept, and let go */
+    uint64_t unknown; /* of those that it has kept, ends without a known begin */
+    uint64_t forgotten; /* keys that it has forgotten, because there were too many at a time */
+    uint64_t limit; /* its limit: nanoseconds, or events */
+};
+
 enum kymo_session_result {
     KYMO_SESSION_DONE = 0,
     KYMO_SESSION_NO_RECORDER = -1, /* no recorder runs for this program */
@@ -166,6 +174,40 @@ static KYMO_INNER_UNUSED int kymo_session_firings(struct kymo_session *session, 
     firings->last_ticks = numbers[5];
     firings->last_pid = numbers[6];
     firings->last_tid = numbers[7];
+    return result;
+}
+
+/*
+ * Adds a rule, in the words of `kymo record --only`, or replaces that of its name: of some events the session keeps only those
+ * that took long, or some of many.
+ */
+static KYMO_INNER_UNUSED int kymo_session_only(struct kymo_session *session, const char *words)
+{
+    return kymo_inner_session(session, "only", words, 0);
+}
+
+/* Sets the limit of a rule, such as `5ms` or `100`, of one kind of its events (NULL: all); NULL: that of its words again. */
+static KYMO_INNER_UNUSED int kymo_session_limit(struct kymo_session *session, const char *rule, const char *kind, const char *limit)
+{
+    char words[512];
+    const int length = snprintf(words, sizeof words, "%s %s%s%s", rule, limit ? limit : "-", kind ? " " : "", kind ? kind : "");
+    if (length < 0 || (size_t)length >= sizeof words) {
+        snprintf(session->error, sizeof session->error, "the names are too long");
+        return KYMO_SESSION_REFUSED;
+    }
+    return kymo_inner_session(session, "limit", words, 0);
+}
+
+/* Events that a rule has kept and let go until now. */
+static KYMO_INNER_UNUSED int kymo_session_rule(struct kymo_session *session, const char *rule, struct kymo_rule *counts)
+{
+    uint64_t numbers[5];
+    const int result = kymo_inner_session_numbers(session, "rule", rule, numbers, 5);
+    counts->kept = numbers[0];
+    counts->let_go = numbers[1];
+    counts->unknown = numbers[2];
+    counts->forgotten = numbers[3];
+    counts->limit = numbers[4];
     return result;
 }
 

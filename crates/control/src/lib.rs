@@ -90,6 +90,21 @@ pub struct LastFiring {
     pub tid: u32,
 }
 
+/// Events of a rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ControlledRule {
+    /// Events that it has kept.
+    pub kept: u64,
+    /// Events that it has let go.
+    pub let_go: u64,
+    /// Of those that it has kept, ends without a known begin.
+    pub unknown: u64,
+    /// Keys that it has forgotten, because there were too many at a time.
+    pub forgotten: u64,
+    /// Its limit: nanoseconds, or events.
+    pub limit: u64,
+}
+
 /// Counts of a session, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControlledCounts {
@@ -271,6 +286,37 @@ impl<'n> ControlledSession<'n> {
         Ok(ControlledCounts { events, lost, bytes, snapshots })
     }
 
+    /// Adds a rule to the session, or replaces that of its name: of some events it keeps only those that took long, or
+    /// some of many, in the words of `kymo record --only`.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start).
+    pub fn only(&self, words: &str) -> Result<(), ControlError> {
+        self.ask("only", words).map(drop)
+    }
+
+    /// Sets the limit of a rule, such as `5ms` or `100`, of all its events or of one kind; `None`: that of its words again.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start).
+    pub fn limit(&self, rule: &str, kind: Option<&str>, limit: Option<&str>) -> Result<(), ControlError> {
+        let (limit, kind) = (limit.unwrap_or("-"), kind.unwrap_or(""));
+        let space = if kind.is_empty() { "" } else { " " };
+        self.ask_parts("limit", &[rule, " ", limit, space, kind]).map(drop)
+    }
+
+    /// Events that a rule has kept and let go until now.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start).
+    pub fn rule(&self, rule: &str) -> Result<ControlledRule, ControlError> {
+        let [kept, let_go, unknown, forgotten, limit] = self.numbers("rule", rule)?;
+        Ok(ControlledRule { kept, let_go, unknown, forgotten, limit })
+    }
+
     fn numbers<const COUNT: usize>(&self, verb: &str, argument: &str) -> Result<[u64; COUNT], ControlError> {
         let said = self.ask(verb, argument)?;
         let mut words = said.as_str().split(' ');
@@ -334,12 +380,17 @@ impl<'n> ControlledSession<'n> {
     }
 
     fn ask(&self, verb: &str, argument: &str) -> Result<MessageText, ControlError> {
+        self.ask_parts(verb, &[argument])
+    }
+
+    /// The same, with an argument of these parts.
+    fn ask_parts(&self, verb: &str, argument: &[&str]) -> Result<MessageText, ControlError> {
         let mut line = Line::default();
         let name = self.name.unwrap_or("");
-        let is_plain = |text: &str| !text.bytes().any(|byte| byte < b' ');
-        let parts = ["kymo-control 1 ", verb, "\t", name, "\t", argument, "\n"];
-        let fits = parts.into_iter().all(|part| line.push(part));
-        if !fits || ![verb, name, argument].into_iter().all(is_plain) {
+        let is_plain = |text: &&str| !text.bytes().any(|byte| byte < b' ');
+        let head = ["kymo-control 1 ", verb, "\t", name, "\t"];
+        let fits = head.iter().chain(argument).chain(&["\n"]).all(|part| line.push(part));
+        if !fits || ![verb, name].iter().chain(argument).all(is_plain) {
             return Err(ControlError::new(ControlErrorKind::Refused, "a request is one line of at most 4096 bytes"));
         }
         let mut reply = [0; MESSAGE_BYTES_MAX];

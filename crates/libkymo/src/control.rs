@@ -6,7 +6,9 @@
 use core::ffi::{CStr, c_char, c_int, c_longlong};
 use core::time::Duration;
 
-use kymo_control::{ControlError, ControlErrorKind, ControlledCounts, ControlledFirings, ControlledSession};
+use kymo_control::{
+    ControlError, ControlErrorKind, ControlledCounts, ControlledFirings, ControlledRule, ControlledSession,
+};
 
 /// Sends a request; `state` and `wait` are two of them. Returns 1: the session records; 0: it does not, or the request
 /// had its effect; less: it had none, and `error` receives the reason, of at most `size` bytes.
@@ -36,7 +38,7 @@ pub unsafe extern "C" fn kymo_session_ask(
     unsafe { answered(&asked, error, size) }
 }
 
-/// Asks for numbers: `firings` of a trigger, or `counts` of the session. `numbers` receives the first `count` of them;
+/// Asks for numbers: `firings` of a trigger, those of a `rule`, or `counts` of the session. `numbers` receives the first `count` of them;
 /// those that there are not are 0. Returns 0, or less, as [`kymo_session_ask`] does.
 ///
 /// # Safety
@@ -79,6 +81,10 @@ fn read(session: ControlledSession<'_>, verb: &str, argument: Option<&str>) -> R
     if verb == "counts" {
         let ControlledCounts { events, lost, bytes, snapshots } = session.counts()?;
         return Ok([events, lost, bytes, snapshots, 0, 0, 0, 0]);
+    }
+    if verb == "rule" {
+        let ControlledRule { kept, let_go, unknown, forgotten, limit } = session.rule(argument.unwrap_or(""))?;
+        return Ok([kept, let_go, unknown, forgotten, limit, 0, 0, 0]);
     }
     let ControlledFirings { armed, firings, suppressed, counted, last } = session.firings(argument)?;
     let [ns, ticks, pid, tid] = last.map_or([0; 4], |last| [last.ns, last.ticks, last.pid.into(), last.tid.into()]);

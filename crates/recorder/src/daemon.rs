@@ -18,6 +18,7 @@ pub(crate) mod publish;
 mod recover;
 mod reply;
 mod rules;
+mod snapshots;
 mod started;
 mod triggers;
 
@@ -39,12 +40,10 @@ use crate::daemon::triggers::drain_last;
 use crate::filters::FilterCompiler;
 use crate::folder::{at, own_folder, own_user, prepare_folder};
 use crate::number;
-use crate::program::drain::DrainProgress;
 use crate::program::find::ProgramFinder;
 use crate::program::run::{EventRun, LaneEnd, RunSink};
 use crate::program::{DrainTiming, Drained, ProgramFacts, ProgramRefusal};
 use crate::protocol::{Keep, RecorderReply, SessionSummary};
-use crate::session::flight::FlightRecorder;
 use crate::session::serve::{Served, UnwantedProgram};
 use crate::session::{RecordingSession, WatchedClocks};
 use crate::writing::WriterState;
@@ -696,44 +695,6 @@ impl Daemon {
             }
             is_wanted
         });
-    }
-
-    /// Writes the events that programs of a flight recorder hold now, and those that its session
-    /// has kept, as a session that ends at once.
-    pub(crate) fn write_snapshot(&mut self, mut snapshot: RecordingSession, flight: &FlightRecorder) -> SessionSummary {
-        let Self { served, sessions, clocks, .. } = self;
-        for (key, program) in flight.programs() {
-            // Sub-buffers that the program still holds are copied below; here they would be written
-            // twice.
-            let held = served.iter_mut().find(|served| served.key() == key).filter(|it| !is_drained(it, sessions));
-            let (held, bytes) = held.and_then(|served| served.program.held().ok()).unwrap_or_default();
-            let runs = program.runs_but(&held, snapshot.pool_bytes().saturating_sub(bytes));
-            snapshot.meets(&program.who, &program.known, DrainProgress::default(), clocks);
-            if !served.iter().any(|served| served.key() == key && !served.is_dead) {
-                snapshot.has_ended(key);
-            }
-            runs.iter().for_each(|run| snapshot.take(&program.known, run, clocks));
-        }
-        for program in served.iter_mut() {
-            if !snapshot.takes_program(&program.who) || is_drained(program, sessions) {
-                continue;
-            }
-            snapshot.meets(&program.who, program.program.known(), DrainProgress::default(), clocks);
-            if program.is_dead {
-                snapshot.has_ended(program.key());
-            }
-            program.tell_objects(std::slice::from_mut(&mut snapshot), clocks);
-            let mut sink = Everybody { sessions: std::slice::from_mut(&mut snapshot), clocks };
-            if let Ok(drained) = program.program.snapshot(&mut sink) {
-                snapshot.lost(program.program.known(), &drained, clocks);
-            }
-        }
-        let found = std::mem::take(&mut snapshot.flush);
-        let summary = snapshot.finish(clocks);
-        if let Some(session) = sessions.iter_mut().find(|session| session.name == summary.session) {
-            session.flush.wrote(&summary, found);
-        }
-        summary
     }
 
     /// Programs that are visible but cannot be recorded.

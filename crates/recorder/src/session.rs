@@ -24,6 +24,7 @@ use crate::clock::{TickSource, uptime_ns};
 use crate::program::drain::{DrainProgress, lost_since};
 use crate::program::objects::ExecutableObject;
 use crate::program::run::{EventRun, LaneEnd};
+use crate::program::walk::EventVerdict;
 use crate::program::{Drained, Past, Process, Program, ProgramFacts};
 use crate::protocol::{Keep, LostEvents, SessionOptions, SessionStatus, SessionSummary, TraceDialect};
 use crate::select::{RecordDecision, SelectionStep, SessionSelection};
@@ -32,6 +33,7 @@ use crate::session::firings::KeptFirings;
 use crate::session::flight::FlightRecorder;
 use crate::session::flush::FlushState;
 use crate::session::late::LateStarts;
+use crate::session::remember::RecorderRules;
 use crate::session::rules::{SavedCounts, SessionRules};
 use crate::session::serve::{POOL_BYTES, ProgramId};
 use crate::session::triggers::SessionTriggers;
@@ -39,6 +41,7 @@ use crate::trace::choose;
 use crate::trace::journal::Journal;
 use crate::trace::resume::Resumed;
 use crate::trace::{CtfVersion, Output, OutputOptions, Tally};
+use crate::trigger::TriggerOptions;
 use crate::writing::WriterState;
 
 /// Problem messages that are kept.
@@ -187,7 +190,8 @@ impl RecordingSession {
         let contexts_missing = options.own_contexts.iter().cloned().collect();
         let triggers = SessionTriggers::new(&options.triggers, earliest.map(|ticks| ticks.saturating_sub(1)));
         let (selection, watched) = (options.selection.clone(), triggers.rules());
-        let rules = SessionRules::new(options.rules.clone());
+        let mut rules = SessionRules::new(options.rules.clone());
+        rules.ask_for_triggers(options.triggers.iter().filter_map(TriggerOptions::as_rule).collect());
         let choosing = Choosing { selection, watched, rules: options.rules.clone(), ..Choosing::default() };
         Self {
             trace: options.output.clone(),
@@ -523,22 +527,11 @@ impl RecordingSession {
         if latest < u64::MAX {
             self.flush.finds(program.identity.key, run.lane, run.sequence);
         }
-        // Ticks decide, not the order of drains: a session may meet a program with older events.
-        if run.last < earliest || run.begin > latest {
-            return;
-        }
-        let windows = self.windows(program, (earliest, latest));
+        let Some(windows) = self.turns_to(program, run, clocks) else { return };
         let is_wanted = windows.iter().any(|(first, last)| *first <= run.last && *last >= run.begin);
         // Losses from before the session began are not its losses, nor those while it was stopped.
         let is_since = run.begin >= earliest && is_wanted;
         let run = &if is_since { *run } else { EventRun { discarded: 0, missing: 0, ..*run } };
-        self.choosing.run.groups = self.triggers.group(program.identity.key).map_or(0, |group| 1 << group);
-        self.choosing.run.changes.clear();
-        self.choosing.run.changes.extend(self.triggers.changes(program.identity.key));
-        self.choosing.run.frequency = clocks.of(program.identity.clock).frequency();
-        self.choosing.run.contexts = run.contexts;
-        self.choosing.run.thread = run.thread;
-        self.choosing.run.own.clone_from(&program.contexts);
         if !self.contexts_missing.is_empty() {
             let all = program.contexts.iter().flatten();
             all.for_each(|context| _ = self.contexts_missing.remove(&context.field.name));
@@ -553,6 +546,55 @@ impl RecordingSession {
         }
         let fired = std::mem::take(&mut self.choosing.run.fired);
         fired.iter().for_each(|(changes, ticks)| self.triggers.saw(program.identity.key, *changes, *ticks));
+    }
+
+    /// Ticks of the events of a run that its trace would have; `verdict` stands before them.
+    pub(crate) fn each_time(
+        &mut self,
+        program: &ProgramFacts,
+        run: &EventRun<'_>,
+        clocks: &mut WatchedClocks,
+        verdict: &mut Option<EventVerdict>,
+        each: &mut dyn FnMut(u64),
+    ) {
+        if let Some(windows) = self.turns_to(program, run, clocks) {
+            choose::each_chosen((program, run), &windows, &mut self.choosing, verdict, each);
+        }
+    }
+
+    /// What was looked at for [`each_time`](Self::each_time) is looked at again, and counts then.
+    pub(crate) fn looks_again(&mut self) {
+        let Choosing { filtered, remembers, run, .. } = &mut self.choosing;
+        (*filtered, *remembers) = (0, RecorderRules::default());
+        run.fired.clear();
+    }
+
+    /// It has no events before these ticks of each clock.
+    pub(crate) fn begins_at(&mut self, since: [u64; 2]) {
+        self.earliest.iter_mut().zip(since).for_each(|(earliest, since)| *earliest = since.max(*earliest));
+    }
+
+    /// Turns to a run of a program: times of it that the session wants, first and last ticks; `None`: it wants nothing of it.
+    /// Ticks decide, not the order of drains: a session may meet a program with older events.
+    fn turns_to(
+        &mut self,
+        program: &ProgramFacts,
+        run: &EventRun<'_>,
+        clocks: &mut WatchedClocks,
+    ) -> Option<Vec<(u64, u64)>> {
+        let (key, clock) = (program.identity.key, program.identity.clock);
+        let (earliest, latest) = (self.earliest[clock as usize], self.latest[clock as usize]);
+        if run.last < earliest || run.begin > latest {
+            return None;
+        }
+        let facts = &mut self.choosing.run;
+        facts.groups = self.triggers.group(key).map_or(0, |group| 1 << group);
+        facts.changes.clear();
+        facts.changes.extend(self.triggers.changes(key));
+        facts.frequency = clocks.of(clock).frequency();
+        (facts.contexts, facts.thread) = (run.contexts, run.thread);
+        facts.own.clone_from(&program.contexts);
+        Some(self.windows(program, (earliest, latest)))
     }
 
     /// Ticks at which it records in a program: first and last ones.
@@ -597,6 +639,7 @@ impl RecordingSession {
     pub(crate) fn trigger(&mut self, act: impl FnOnce(&mut SessionTriggers)) {
         act(&mut self.triggers);
         self.options.triggers = self.triggers.all().iter().map(|trigger| trigger.options.clone()).collect();
+        self.rules.ask_for_triggers(self.options.triggers.iter().filter_map(TriggerOptions::as_rule).collect());
         let selection = self.choosing.selection.clone();
         self.select(selection);
         self.keep_again();

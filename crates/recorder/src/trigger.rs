@@ -1,10 +1,12 @@
 //! Triggers as people ask for them, and their states.
 
-mod words;
+pub(crate) mod words;
 
-use kymo_filter::{Dimension, quantity};
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use crate::rule::{RuleOptions, RuleQuestion, RuleTest};
 use crate::select::SelectionRule;
 pub use crate::trigger::words::{TriggerWordsProblem, TriggerWordsProblemKind};
 
@@ -59,6 +61,12 @@ pub struct TriggerOptions {
     /// It fires at this match of a program, 1 being the first; `None`: at the first.
     #[serde(default)]
     pub after: Option<u32>,
+    /// It fires only at events for which the answer to this is yes: programs remember what it takes.
+    #[serde(default)]
+    pub asks: Option<RuleQuestion>,
+    /// A snapshot: it has so many events, the last ones with that of the trigger; `None`: all.
+    #[serde(default)]
+    pub last: Option<u32>,
 }
 
 impl TriggerEffect {
@@ -101,9 +109,30 @@ impl TriggerOptions {
         if self.interval_ns.is_some() && !self.repeats {
             return Some("only a trigger that repeats has a least time between two firings");
         }
-        None
+        if self.last.is_some() && self.effect != TriggerEffect::Snapshot {
+            return Some("only a snapshot has the last events");
+        }
+        if self.asks.is_some() && self.after.is_some() {
+            return Some(EXCLUDED);
+        }
+        if self.asks.as_ref().is_some_and(|asks| !matches!(asks.test, RuleTest::Over { .. })) {
+            return Some("a trigger asks how long after its begin an event comes: `over 5ms since EVENT`");
+        }
+        self.asks.as_ref().and_then(RuleQuestion::fault)
+    }
+
+    /// The rule that it asks.
+    #[must_use]
+    pub(crate) fn as_rule(&self) -> Option<RuleOptions> {
+        let asks = self.asks.clone()?;
+        let (name, events) = (format!("trigger:{}", self.name), self.rule.events.clone());
+        Some(RuleOptions { name, events, asks, set: None, limits: BTreeMap::new() })
     }
 }
+
+/// Of two options, a trigger has one.
+pub(crate) const EXCLUDED: &str =
+    "a trigger has one of `after` and `over`: it fires at the first event that took so long";
 
 /// State of a trigger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,20 +188,4 @@ pub struct TriggerFiring {
     /// `ns` is the time of the event. Otherwise it is that of the firing, some microseconds before the event.
     #[serde(default)]
     pub is_exact: bool,
-}
-
-/// Nanoseconds, at least one; a bare number counts seconds.
-pub(crate) fn duration(text: &str) -> Result<u64, String> {
-    let nanos = quantity(text, Dimension::Time, Some(1_000_000_000)).filter(|nanos| *nanos > 0);
-    nanos.ok_or_else(|| "a duration is a number and one of ns, us, ms, s, min, h, d: `1.5ms`".to_owned())
-}
-
-pub(crate) fn number(text: Option<&str>) -> Result<u32, String> {
-    let number = text.and_then(|text| text.parse().ok()).filter(|number| *number > 0);
-    number.ok_or_else(|| format!("a number of events is at least 1, and at most {}", u32::MAX))
-}
-
-pub(crate) fn expected(expected: &str, found: Option<&str>) -> String {
-    let found = found.map_or("the end".to_owned(), |found| format!("`{found}`"));
-    format!("expected {expected}, found {found}")
 }

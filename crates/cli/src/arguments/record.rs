@@ -279,6 +279,9 @@ pub(crate) struct TriggerArguments {
     /// Fire at this match of a program, and not at the first one
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), requires = "effect")]
     pub(crate) after: Option<u32>,
+    /// Write this many events, the last ones (with `--do snapshot`)
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), requires = "effect")]
+    pub(crate) last: Option<u32>,
     /// Record for this time (with `--do start`)
     #[arg(long = "for", value_name = "TIME", value_parser = quantity::seconds, requires = "effect")]
     pub(crate) length: Option<u64>,

@@ -73,23 +73,8 @@ fn tell(session: &SessionStatus) -> io::Result<()> {
     session.summary.rules.iter().try_for_each(|rule| rule_status(rule, &mut out))
 }
 
-/// Rules in words: [`RuleOptions::parse`].
+/// Rules in words: [`RuleOptions::parse_all`].
 pub(super) fn parse_all(texts: &[String]) -> Result<Vec<RuleOptions>, StopReason> {
-    let mut all: Vec<RuleOptions> = Vec::new();
-    for text in texts {
-        let wrong =
-            |why: &str| StopReason::Usage(format!("rule `{text}`: {why}\nhelp: `kymo limit --help` shows rules"));
-        let mut rule = RuleOptions::parse(text).map_err(|why| wrong(&why))?;
-        let is_taken = |name: &str| all.iter().any(|known| known.name == name);
-        if is_taken(&rule.name) {
-            if text.trim_start().starts_with(&format!("{}:", rule.name)) && text.contains(": ") {
-                return Err(wrong("another rule has that name"));
-            }
-            let plain = rule.name.clone();
-            let numbered = (2..).map(|number| format!("{plain}-{number}"));
-            rule.name = numbered.into_iter().find(|name| !is_taken(name)).expect("numbers do not end");
-        }
-        all.push(rule);
-    }
-    Ok(all)
+    RuleOptions::parse_all(texts)
+        .map_err(|(at, problem)| StopReason::Usage(format!("rule: {}", problem.render(&texts[at]).trim_end())))
 }

@@ -290,7 +290,7 @@ pub(super) fn rule_status(status: &RuleStatus, out: &mut impl Write) -> io::Resu
         writeln!(out, "            {}", now.join("; "))?;
     }
     if *unknown > 0 {
-        writeln!(out, "            {} had no known begin, and are kept", format!("{} of these", grouped(*unknown)))?;
+        writeln!(out, "            {} of these had no known begin, and are kept", grouped(*unknown))?;
     }
     if *forgotten > 0 {
         writeln!(out, "            {} were forgotten, as there were too many at a time", counted(*forgotten, "key"))?;
@@ -371,7 +371,10 @@ fn trigger_words(options: &TriggerOptions) -> String {
     let scope = if options.scope == TriggerScope::Program { ", its program alone" } else { "" };
     let rule = rule(&options.rule);
     let after = options.after.map_or(String::new(), |count| format!(", after {}", counted(count.into(), "event")));
-    format!("{name}{effect} on {rule}{after}{length}{repeats}{every}{scope}")
+    let asks = options.asks.as_ref().map_or_else(String::new, |asks| format!(" {}", asks.words()));
+    let last =
+        options.last.map_or(String::new(), |count| format!(", with the last {}", counted(count.into(), "event")));
+    format!("{name}{effect} on {rule}{asks}{after}{last}{length}{repeats}{every}{scope}")
 }
 
 fn trigger_state(status: &TriggerStatus, tense: TriggerTense) -> String {

@@ -108,6 +108,8 @@ fn options(arguments: &TriggerArguments, effect: TriggerDoes) -> Result<TriggerO
         interval_ns: arguments.every,
         for_ns: arguments.length,
         after: arguments.after,
+        asks: None,
+        last: arguments.last,
     })
 }
 

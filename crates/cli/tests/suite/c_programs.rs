@@ -127,7 +127,7 @@ fn compile(folder: &Path, name: &str, source: &str, words: &[&str]) -> PathBuf {
 }
 
 /// A program that is linked with libkymo.so.
-fn program(folder: &Path, library: &Path, name: &str, source: &str) -> PathBuf {
+pub(crate) fn program(folder: &Path, library: &Path, name: &str, source: &str) -> PathBuf {
     let _ = std::os::unix::fs::symlink(library.join("libkymo.so"), folder.join("libkymo.so.0"));
     let (find, run) = (format!("-L{}", library.display()), format!("-Wl,-rpath,{}", folder.display()));
     compile(folder, name, source, &[&find, "-lkymo", "-ldl", &run])

@@ -50,6 +50,7 @@ mod resting;
 #[cfg(target_os = "linux")]
 mod resumed;
 mod roles;
+mod rules;
 #[cfg(target_os = "linux")]
 mod rust_example;
 mod schema;

@@ -3,7 +3,8 @@
 use super::Daemon;
 use crate::clock::ticks;
 use crate::program::DrainTiming;
-use crate::protocol::{ControlRequest, Keep, RecorderReply, TriggerTurn};
+use crate::protocol::{ControlRequest, Keep, RecorderReply, RuleChange, TriggerTurn};
+use crate::rule::{RuleOptions, RuleStatus};
 use crate::select::{SelectionRule, SelectionStep, StepKind};
 use crate::session::RecordingSession;
 use crate::session::serve::Served;
@@ -23,6 +24,7 @@ impl Daemon {
             "state" => Some("stopped".to_owned()),
             "firings" => Some(numbers(&self.firings(&sessions, &request.argument)?)),
             "counts" => Some(numbers(&self.counts(&sessions))),
+            "rule" => Some(numbers(&self.rule_counts(&sessions, &request.argument)?)),
             _ => None,
         };
         if let Some(text) = answer {
@@ -56,6 +58,12 @@ impl Daemon {
                 let trigger = TriggerOptions::parse(words).map_err(|problem| problem.render(words))?;
                 drop(self.trigger(session, trigger)?);
             }
+            "only" => {
+                let words = &request.argument;
+                let rule = RuleOptions::parse(words).map_err(|problem| problem.render(words))?;
+                drop(self.rule(session, RuleChange::Set(Box::new(rule)))?);
+            }
+            "limit" => drop(self.rule(session, limit(&request.argument)?)?),
             verb @ ("enable" | "disable") => {
                 let act = if verb == "enable" { StepKind::Enable } else { StepKind::Disable };
                 let events = request.argument.split(',').map(event_pattern).collect::<Result<_, _>>()?;
@@ -139,6 +147,24 @@ impl Daemon {
         Ok(told)
     }
 
+    /// Events that a rule of these sessions has kept and let go until now, ends without a known begin, keys that it has forgotten,
+    /// and its limit: nanoseconds, or events. Later versions may add numbers.
+    fn rule_counts(&mut self, sessions: &[String], name: &str) -> Result<[u64; 5], String> {
+        self.drain(DrainTiming::Now);
+        self.count_rules();
+        let statuses = self.session_statuses();
+        let its = statuses.iter().filter(|status| sessions.contains(&status.summary.session));
+        let rules: Vec<&RuleStatus> =
+            its.flat_map(|status| &status.summary.rules).filter(|rule| rule.options.name == name).collect();
+        if rules.is_empty() {
+            return Err(format!("no session of this program has a rule `{name}`"));
+        }
+        Ok(rules.iter().fold([0; 5], |[kept, let_go, unknown, forgotten, limit], rule| {
+            let limit = limit.max(rule.limit().unwrap_or(0));
+            [kept + rule.kept, let_go + rule.let_go, unknown + rule.unknown, forgotten + rule.forgotten, limit]
+        }))
+    }
+
     /// Events of these sessions until now, lost ones, bytes of their traces, and snapshots. Later versions may add numbers.
     fn counts(&mut self, sessions: &[String]) -> [u64; 4] {
         self.drain(DrainTiming::Now);
@@ -159,6 +185,16 @@ impl Daemon {
         self.drain(DrainTiming::Now);
         Ok(())
     }
+}
+
+/// `RULE LIMIT [KIND]`; `-`: the limit of the rule's words again.
+fn limit(argument: &str) -> Result<RuleChange, String> {
+    let mut words = argument.splitn(3, ' ');
+    let (Some(rule), Some(limit)) = (words.next(), words.next()) else {
+        return Err("a limit has a rule and its value: `slow 5ms`".to_owned());
+    };
+    let limit = Some(limit.to_owned()).filter(|limit| limit != "-");
+    Ok(RuleChange::Limit { rule: Some(rule.to_owned()), kind: words.next().map(str::to_owned), limit })
 }
 
 /// Numbers as text.

@@ -264,6 +264,8 @@ mod tests {
             interval_ns: None,
             for_ns: None,
             after: None,
+            asks: None,
+            last: None,
         };
         let mut selection = SessionSelection::default();
         selection.take(SelectionStep { act: StepKind::Enable, rule: rule("disk:*", &["server"]) });

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use kymo_schema::definition::EventClass;
 
-use crate::daemon::{Daemon, SETTLE, rules, started};
+use crate::daemon::{Daemon, rules, started};
 use crate::filters::{self, ProgramConstants};
 use crate::program::{DrainTiming, Process};
 use crate::protocol::{
     CLASSES_BYTES_MAX, ClassStatus, ClassesStatus, Keep, Matched, ProgramStatus, RecorderReply, RecorderRequest,
-    SessionOptions, SessionStatus, SessionSummary, Status, TriggerTurn,
+    SessionOptions, SessionStatus, Status, TriggerTurn,
 };
 use crate::select::{SelectionRule, SelectionStep, SessionSelection};
 use crate::session::RecordingSession;
@@ -313,50 +313,6 @@ impl Daemon {
         }
     }
 
-    pub(super) fn snapshot(&mut self, session: Option<&str>, output: Option<PathBuf>) -> Result<RecorderReply, String> {
-        let at = self.named(session)?;
-        if self.sessions[at].options.keep == Keep::Oldest {
-            return Err(format!(
-                "session `{}` writes everything to {}: snapshots are of sessions with `--mode overwrite`",
-                self.sessions[at].name,
-                self.sessions[at].options.output.display()
-            ));
-        }
-        self.find();
-        // The session keeps the events that other sessions drain.
-        self.drain(DrainTiming::Now);
-        self.bury();
-        let summary = self.snapshot_of(at, output)?;
-        Ok(RecorderReply::Snapshot { output: summary.output.clone(), summary })
-    }
-
-    fn snapshot_of(&mut self, at: usize, output: Option<PathBuf>) -> Result<SessionSummary, String> {
-        let there = output.clone().unwrap_or_else(|| self.sessions[at].options.output.clone());
-        let snapshot = self.sessions[at].snapshot(output, &mut self.clocks);
-        let snapshot = snapshot.map_err(|error| not_begun(&there, &error))?;
-        let flight = std::mem::take(&mut self.sessions[at].flight);
-        let summary = self.write_snapshot(snapshot, &flight);
-        self.sessions[at].flight = flight;
-        Ok(summary)
-    }
-
-    /// Takes the snapshots that triggers have asked for: sessions stopped at those events, and go on now.
-    pub(crate) fn take_snapshots(&mut self) {
-        for at in 0..self.sessions.len() {
-            if !self.sessions[at].triggers.wants_snapshot() {
-                continue;
-            }
-            // The thread that has fired it records its event.
-            std::thread::sleep(SETTLE);
-            if let Err(problem) = self.snapshot_of(at, None) {
-                self.sessions[at].problem(format!("a trigger's snapshot was not written: {problem}"));
-            }
-            let now = self.clocks.now();
-            self.sessions[at].trigger(|triggers| triggers.go_on(now));
-            self.act(&[]);
-        }
-    }
-
     fn stop(&mut self, session: Option<&str>, all: bool) -> Result<RecorderReply, String> {
         let names: Vec<String> = if all {
             self.sessions.iter().map(|session| session.name.clone()).collect()
@@ -432,6 +388,7 @@ impl Daemon {
 
     fn status(&mut self) -> Status {
         self.find();
+        self.count_rules();
         let served = self.served.iter().map(|served| (&served.who, served.status(&self.sessions)));
         let seen = self.seen.iter().map(|seen| (&seen.who, seen.status.clone()));
         Status {
@@ -464,7 +421,7 @@ fn bounded(mut classes: Vec<ClassStatus>) -> ClassesStatus {
 }
 
 /// Why a folder cannot hold a trace.
-fn not_begun(output: &Path, error: &io::Error) -> String {
+pub(super) fn not_begun(output: &Path, error: &io::Error) -> String {
     use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     let help = match error.kind() {
         PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull => {

@@ -3,7 +3,7 @@
 use super::Daemon;
 use crate::program::DrainTiming;
 use crate::protocol::{Matched, RecorderReply, RuleChange};
-use crate::rule::{RULES_MAX, RuleOptions, RuleStatus};
+use crate::rule::{RULES_MAX, RuleKind, RuleOptions, RuleStatus};
 use crate::select::SelectionRule;
 
 impl Daemon {
@@ -50,8 +50,17 @@ impl Daemon {
             self.has_changed = true;
             self.find();
         }
+        self.count_rules();
         let status = Box::new(self.session_statuses().swap_remove(at));
         Ok(RecorderReply::Ruled { matched, status })
+    }
+}
+
+impl Daemon {
+    /// Sessions learn what programs have counted for their rules by now.
+    pub(super) fn count_rules(&mut self) {
+        let Self { served, sessions, clocks, .. } = self;
+        served.iter_mut().for_each(|program| program.tell_rules(sessions, clocks, false));
     }
 }
 
@@ -83,7 +92,7 @@ pub(super) fn sort_kinds(rule: &mut RuleStatus) {
         match rule.kinds.iter_mut().find(|kind| kind.name == *name) {
             Some(kind) => kind.set_ns = Some(*ns),
             None => {
-                rule.kinds.push(crate::rule::RuleKind { name: name.clone(), set_ns: Some(*ns), ..Default::default() })
+                rule.kinds.push(RuleKind { name: name.clone(), set_ns: Some(*ns), ..RuleKind::default() });
             }
         }
     }

@@ -189,6 +189,9 @@ pub trait JudgeEvents {
         None
     }
 
+    /// An event is kept, so many ticks after the begin of the run.
+    fn keeps(&mut self, _: u32) {}
+
     /// Whether the verdict about an event keeps it, at any time: its own is so many ticks after the begin of the run.
     fn forces(&mut self, offset: u32, verdict: &EventVerdict) -> bool;
 }
@@ -430,6 +433,7 @@ impl TreatmentTable {
             if fate == EventFate::Drop {
                 continue;
             }
+            judge.keeps(offset);
             bytes[at..at + 2].copy_from_slice(&(entry as u16).to_le_bytes());
             if walk.kept != at {
                 bytes.copy_within(at..end, walk.kept);

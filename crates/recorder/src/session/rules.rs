@@ -22,6 +22,8 @@ const WHYS_MAX: usize = 10;
 #[serde(default)]
 pub(crate) struct SessionRules {
     all: Vec<RuleOptions>,
+    /// Those that triggers ask.
+    of_triggers: Vec<RuleOptions>,
     /// By program and rule.
     pub(crate) places: HashMap<u64, BTreeMap<String, RulePlace>>,
     /// Counts of programs that are gone, and how many these are, by rule.
@@ -126,6 +128,26 @@ impl SessionRules {
         &self.all
     }
 
+    /// Those, and the ones that triggers ask.
+    pub(crate) fn everything(&self) -> impl Iterator<Item = &RuleOptions> {
+        self.all.iter().chain(&self.of_triggers)
+    }
+
+    /// Triggers ask these.
+    pub(crate) fn ask_for_triggers(&mut self, rules: Vec<RuleOptions>) {
+        let before = std::mem::take(&mut self.of_triggers);
+        for known in &before {
+            // One that is asked as before goes on as it is.
+            if !rules.iter().any(|rule| rule.name == known.name && rule.asks == known.asks) {
+                self.forget(&known.name);
+            }
+        }
+        let same = |rule: RuleOptions| {
+            before.iter().find(|known| known.name == rule.name && known.asks == rule.asks).cloned().unwrap_or(rule)
+        };
+        self.of_triggers = rules.into_iter().map(same).collect();
+    }
+
     /// Adds a rule, or replaces that of its name, which begins anew then.
     pub(crate) fn set(&mut self, options: RuleOptions) {
         self.remove(&options.name);
@@ -136,15 +158,19 @@ impl SessionRules {
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         let before = self.all.len();
         self.all.retain(|known| known.name != name);
+        self.forget(name);
+        self.all.len() < before
+    }
+
+    fn forget(&mut self, name: &str) {
         self.places.values_mut().for_each(|places| _ = places.remove(name));
         self.gone.remove(name);
         self.without.remove(name);
-        self.all.len() < before
     }
 
     /// A rule, to set its limits.
     pub(crate) fn rule_mut(&mut self, name: &str) -> Option<&mut RuleOptions> {
-        self.all.iter_mut().find(|known| known.name == name)
+        self.all.iter_mut().chain(&mut self.of_triggers).find(|known| known.name == name)
     }
 
     /// A program cannot ask a rule.
@@ -200,7 +226,7 @@ impl SessionRules {
                 kinds: Vec::new(),
             }
         };
-        self.all.iter().map(status).collect()
+        self.everything().map(status).collect()
     }
 }
 

@@ -192,6 +192,13 @@ pub(crate) struct ProgramFiring {
     pub(crate) frequencies: [u64; 2],
 }
 
+/// A snapshot that triggers have asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SnapshotWish {
+    /// So many events, the last ones; `None`: all.
+    pub(crate) events: Option<u32>,
+}
+
 /// All triggers of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -208,7 +215,7 @@ pub(crate) struct SessionTriggers {
     /// Firings have armed or disarmed triggers.
     has_changed: bool,
     /// A snapshot is to be taken.
-    wants_snapshot: bool,
+    wants_snapshot: Option<SnapshotWish>,
     /// Windows that its trigger has closed, and when they would have ended: of programs, or of those that come
     /// (`None`), and of which clock.
     interrupted: Vec<(Option<u64>, usize, u64)>,
@@ -417,6 +424,7 @@ impl SessionTriggers {
         trigger.firings += 1;
         (trigger.last, trigger.last_at) = (Some(at.told.clone()), LastFiring::of(at));
         let (effect, scope, length) = (trigger.options.effect, trigger.options.scope, trigger.options.for_ns);
+        let last_events = trigger.options.last;
         let ticks = at.firing.ticks;
         let end = |begin: u64, clock: usize| {
             length.map_or(u64::MAX, |ns| {
@@ -449,7 +457,10 @@ impl SessionTriggers {
                 self.own.iter_mut().for_each(|(program, (clock, windows))| act(windows, Some(*program), *clock));
             }
         }
-        self.wants_snapshot |= effect == TriggerEffect::Snapshot;
+        if effect == TriggerEffect::Snapshot {
+            let events = self.wants_snapshot.map_or(last_events, |wish| Some(wish.events?.max(last_events?)));
+            self.wants_snapshot = Some(SnapshotWish { events });
+        }
         Some(effect)
     }
 
@@ -459,8 +470,8 @@ impl SessionTriggers {
     }
 
     /// Whether triggers have asked for a snapshot since the last call.
-    pub(crate) fn wants_snapshot(&mut self) -> bool {
-        std::mem::take(&mut self.wants_snapshot)
+    pub(crate) fn wants_snapshot(&mut self) -> Option<SnapshotWish> {
+        self.wants_snapshot.take()
     }
 
     /// The snapshot is taken: what recorded before goes on.
@@ -525,7 +536,18 @@ mod tests {
     fn trigger(name: &str, effect: TriggerEffect, scope: TriggerScope) -> TriggerOptions {
         let name = name.to_owned();
         let (rule, repeats) = (SelectionRule::default(), effect != TriggerEffect::Start);
-        TriggerOptions { name, rule, effect, scope, repeats, interval_ns: None, for_ns: None, after: None }
+        TriggerOptions {
+            name,
+            rule,
+            effect,
+            scope,
+            repeats,
+            interval_ns: None,
+            for_ns: None,
+            after: None,
+            asks: None,
+            last: None,
+        }
     }
 
     fn at(program: u64, ticks: u64) -> ProgramFiring {
@@ -573,7 +595,7 @@ mod tests {
         let mut triggers = SessionTriggers::new(&all, [0; 2]);
         [1, 2].into_iter().for_each(|program| triggers.meets(program, ClockSource::Counter));
         assert!(triggers.fired("end", &at(1, 10), NOW).is_some() && triggers.fired("keep", &at(2, 20), NOW).is_some());
-        assert!(triggers.wants_snapshot() && !triggers.wants_snapshot());
+        assert_eq!((triggers.wants_snapshot(), triggers.wants_snapshot()), (Some(SnapshotWish { events: None }), None));
         assert!(!triggers.is_on(2, ClockSource::Counter, 25));
         triggers.go_on([50; 2]);
         assert!(triggers.is_on(2, ClockSource::Counter, 60) && triggers.is_on_for_all([60; 2]));

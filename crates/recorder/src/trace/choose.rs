@@ -130,24 +130,61 @@ pub(crate) fn chosen(
     windows: &[(u64, u64)],
     choose: &mut dyn Choose,
 ) -> u64 {
-    let Some(carried) = walk::carried(program, run.contexts) else { return 0 };
-    let (mut bytes, mut table, mut walk) = (run.bytes.to_vec(), TreatmentTable::new(&carried), EventWalk::begin());
+    let mut events = 0;
+    each_chosen((program, run), windows, choose, &mut None, &mut |_| events += 1);
+    events
+}
+
+/// Ticks of the events of a run that would be in a trace. A verdict may stand at the end of the run of the lane before this
+/// one.
+pub(crate) fn each_chosen(
+    (program, run): (&ProgramFacts, &EventRun<'_>),
+    windows: &[(u64, u64)],
+    choose: &mut dyn Choose,
+    verdict: &mut Option<EventVerdict>,
+    each: &mut dyn FnMut(u64),
+) {
+    let Some(carried) = walk::carried(program, run.contexts) else { return };
+    let (mut bytes, mut table) = (run.bytes.to_vec(), TreatmentTable::new(&carried));
+    let mut walk = EventWalk::begin();
+    walk.verdict = verdict.take();
     let parts = wanted_parts(run, windows, 0);
     let times = TickRange::of(run, &parts, step_max(program.identity.clock));
     loop {
-        let mut judge = RunJudge { program, begin: run.begin, table: &table, choose };
-        let stop = table.walk(&mut bytes, &times, &mut walk, &mut judge);
-        let WalkStop::Unknown(id) = stop else { return walk.events };
+        let judge = RunJudge { program, begin: run.begin, table: &table, choose };
+        let stop = table.walk(&mut bytes, &times, &mut walk, &mut TimeJudge { judge, each });
+        let WalkStop::Unknown(id) = stop else { break };
         if let Some(fields) = program.refused.get(&id) {
             table.say(id, fields, EventTreatment::Refuse);
             continue;
         }
-        let Some(event) = program.events.get(usize::from(id)).and_then(Option::as_ref) else { return walk.events };
+        let Some(event) = program.events.get(usize::from(id)).and_then(Option::as_ref) else { break };
         let what = match choose.choose(&program.identity, event) {
             ClassDecision::Drop => EventTreatment::Drop,
             ClassDecision::Keep => EventTreatment::Keep(0),
             ClassDecision::Ask | ClassDecision::AskSince => EventTreatment::Ask(0),
         };
         table.say(id, &event.fields, what);
+    }
+    *verdict = walk.verdict;
+}
+
+/// Notes the times of events that are kept.
+struct TimeJudge<'a, 'e> {
+    judge: RunJudge<'a>,
+    each: &'e mut dyn FnMut(u64),
+}
+
+impl JudgeEvents for TimeJudge<'_, '_> {
+    fn passes(&mut self, id: u16, offset: u32, event: &[u8], verdict: Option<&EventVerdict>) -> EventFate {
+        self.judge.passes(id, offset, event, verdict)
+    }
+
+    fn keeps(&mut self, offset: u32) {
+        (self.each)(self.judge.begin + u64::from(offset));
+    }
+
+    fn forces(&mut self, offset: u32, verdict: &EventVerdict) -> bool {
+        self.judge.forces(offset, verdict)
     }
 }

@@ -10,8 +10,9 @@ use std::ops::Range;
 use kymo_filter::{Dimension, nearest, quantity, with_place};
 use kymo_schema::glob::event_pattern;
 
+use crate::rule::words as rule;
 use crate::select::SelectionRule;
-use crate::trigger::{TriggerEffect, TriggerOptions, TriggerScope};
+use crate::trigger::{EXCLUDED, TriggerEffect, TriggerOptions, TriggerScope};
 
 /// Why words are no trigger.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,13 +53,22 @@ pub enum TriggerWordsProblemKind {
     EveryWithoutRepeat,
     /// The name is none.
     Name,
-    /// Another trigger has the name.
+    /// Another one has the name.
     NameTaken,
+    /// A limit is none.
+    Limit,
+    /// More events than these.
+    Many(u32),
+    /// More fields than these.
+    ManyFields(usize),
+    /// Options of a trigger that exclude each other.
+    Excluded(&'static str),
 }
 
 /// Words that may stand behind the patterns.
-const OPTIONS: [&str; 6] = ["after", "for", "repeat", "every", "in", "when"];
-const OPTIONS_EXPECTED: &str = "`after N`, `for TIME`, `repeat`, `every TIME`, `in program` or `when EXPR`";
+const OPTIONS: [&str; 8] = ["over", "after", "last", "for", "repeat", "every", "in", "when"];
+const OPTIONS_EXPECTED: &str =
+    "`over LIMIT since EVENT`, `after N`, `last N`, `for TIME`, `repeat`, `every TIME`, `in program` or `when EXPR`";
 /// Words that others use for `when`.
 const CONDITIONS: [&str; 4] = ["if", "where", "filter", "unless"];
 
@@ -103,10 +113,19 @@ impl TriggerWordsProblem {
                 Some("`repeat every 1min`".to_owned()),
             ),
             Kind::Name => (
-                "a trigger's name has 1 to 64 letters, digits, `-`, `_` and `.`".to_owned(),
-                Some("`end: stop on net:lost`".to_owned()),
+                "a name has 1 to 64 letters, digits, `-`, `_` and `.`".to_owned(),
+                Some("it stands before the rest, with a colon: `end: ...`".to_owned()),
             ),
-            Kind::NameTaken => (format!("another trigger is called `{found}`"), Some("names differ".to_owned())),
+            Kind::NameTaken => (format!("another one is called `{found}`"), Some("names differ".to_owned())),
+            Kind::Limit => {
+                let help = "a limit is a time, such as `5ms`, or a percentile, such as `p99` or `p99.9`";
+                (format!("`{found}` is no limit"), Some(help.to_owned()))
+            }
+            Kind::Many(most) => (format!("`{found}` events are too many"), Some(format!("at most {most}"))),
+            Kind::ManyFields(most) => {
+                (format!("`{found}` are too many fields"), Some(format!("a key has at most {most}")))
+            }
+            Kind::Excluded(why) => ((*why).to_owned(), None),
         };
         with_place(&message, text, &self.span, help.as_deref())
     }
@@ -114,27 +133,37 @@ impl TriggerWordsProblem {
 
 /// A word, and its bytes of the text.
 #[derive(Clone, Debug)]
-struct PlacedWord<'t> {
-    text: &'t str,
-    span: Range<usize>,
+pub(crate) struct PlacedWord<'t> {
+    pub(crate) text: &'t str,
+    pub(crate) span: Range<usize>,
 }
 
 /// The words that are not read yet.
-struct TriggerWords<'t> {
+pub(crate) struct TriggerWords<'t> {
     text: &'t str,
     /// Where the next one may begin.
     at: usize,
 }
 
 impl<'t> TriggerWords<'t> {
-    fn peek(&self) -> Option<PlacedWord<'t>> {
+    pub(crate) fn of(text: &'t str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// The next word, if it is this one.
+    pub(crate) fn next_if(&mut self, wanted: &str) -> Option<PlacedWord<'t>> {
+        self.peek().filter(|word| word.text == wanted)?;
+        self.take()
+    }
+
+    pub(crate) fn peek(&self) -> Option<PlacedWord<'t>> {
         let rest = &self.text[self.at..];
         let begin = self.at + (rest.len() - rest.trim_start().len());
         let text = self.text[begin..].split(char::is_whitespace).next().filter(|word| !word.is_empty())?;
         Some(PlacedWord { text, span: begin..begin + text.len() })
     }
 
-    fn take(&mut self) -> Option<PlacedWord<'t>> {
+    pub(crate) fn take(&mut self) -> Option<PlacedWord<'t>> {
         let word = self.peek()?;
         self.at = word.span.end;
         Some(word)
@@ -148,7 +177,7 @@ impl<'t> TriggerWords<'t> {
     }
 
     /// Something else was expected than this word.
-    fn expected(
+    pub(crate) fn expected(
         &self,
         expected: &'static str,
         found: Option<&PlacedWord<'t>>,
@@ -162,14 +191,14 @@ impl<'t> TriggerWords<'t> {
 }
 
 impl PlacedWord<'_> {
-    fn problem(&self, kind: TriggerWordsProblemKind) -> TriggerWordsProblem {
+    pub(crate) fn problem(&self, kind: TriggerWordsProblemKind) -> TriggerWordsProblem {
         TriggerWordsProblem { span: self.span.clone(), kind }
     }
 }
 
 impl TriggerOptions {
-    /// A trigger in words: `[NAME:] EFFECT on GLOB[,GLOB...] [after COUNT] [for TIME] [repeat [every TIME]] [in
-    /// program] [when EXPR]`. Without a name it has that of its effect.
+    /// A trigger in words: `[NAME:] EFFECT on GLOB[,GLOB...] [over LIMIT since GLOB[,GLOB...] [by FIELD]] [after
+    /// COUNT] [last COUNT] [for TIME] [repeat [every TIME]] [in program] [when EXPR]`. Without a name it has that of its effect.
     ///
     /// # Errors
     ///
@@ -193,29 +222,35 @@ impl TriggerOptions {
         let mut all: Vec<Self> = Vec::new();
         for (number, text) in texts.iter().enumerate() {
             let (mut trigger, name) = parse(text).map_err(|problem| (number, problem))?;
-            let is_taken = |name: &str| all.iter().any(|known| known.name == name);
-            match name {
-                Some(span) if is_taken(&trigger.name) => {
-                    let kind = TriggerWordsProblemKind::NameTaken;
-                    return Err((number, TriggerWordsProblem { span, kind }));
-                }
-                Some(_) => {}
-                None => {
-                    let plain = trigger.name.clone();
-                    let mut names =
-                        std::iter::once(plain.clone()).chain((2..).map(|number| format!("{plain}-{number}")));
-                    trigger.name = names.find(|name| !is_taken(name)).expect("numbers do not end");
-                }
-            }
+            let known: Vec<&str> = all.iter().map(|known| known.name.as_str()).collect();
+            trigger.name = free_name(&trigger.name, name, &known).map_err(|problem| (number, problem))?;
             all.push(trigger);
         }
         Ok(all)
     }
 }
 
+/// The name of one more: one that others do not have. A name that stands in the text, at this place, is that.
+pub(crate) fn free_name(
+    name: &str,
+    place: Option<Range<usize>>,
+    known: &[&str],
+) -> Result<String, TriggerWordsProblem> {
+    match place {
+        Some(span) if known.contains(&name) => {
+            Err(TriggerWordsProblem { span, kind: TriggerWordsProblemKind::NameTaken })
+        }
+        Some(_) => Ok(name.to_owned()),
+        None => {
+            let mut names = std::iter::once(name.to_owned()).chain((2..).map(|number| format!("{name}-{number}")));
+            Ok(names.find(|name| !known.contains(&name.as_str())).expect("numbers do not end"))
+        }
+    }
+}
+
 /// A trigger, and the place of its name, if it has one.
 fn parse(text: &str) -> Result<(TriggerOptions, Option<Range<usize>>), TriggerWordsProblem> {
-    let mut words = TriggerWords { text, at: 0 };
+    let mut words = TriggerWords::of(text);
     let name = name(&mut words)?;
     let effect = effect(&mut words)?;
     match words.take() {
@@ -226,7 +261,7 @@ fn parse(text: &str) -> Result<(TriggerOptions, Option<Range<usize>>), TriggerWo
             return Err(words.expected("`on`", other.as_ref(), help));
         }
     }
-    let events = patterns(&mut words)?;
+    let events = patterns(&mut words, &OPTIONS)?;
     let mut trigger = TriggerOptions {
         name: name.as_ref().map_or(effect.word(), |name| name.text).to_owned(),
         rule: SelectionRule { events, ..SelectionRule::default() },
@@ -236,6 +271,8 @@ fn parse(text: &str) -> Result<(TriggerOptions, Option<Range<usize>>), TriggerWo
         interval_ns: None,
         for_ns: None,
         after: None,
+        asks: None,
+        last: None,
     };
     options(&mut words, &mut trigger)?;
     Ok((trigger, name.map(|name| name.span)))
@@ -279,12 +316,12 @@ fn effect(words: &mut TriggerWords<'_>) -> Result<TriggerEffect, TriggerWordsPro
 }
 
 /// Patterns of events, with commas between them.
-fn patterns(words: &mut TriggerWords<'_>) -> Result<Vec<String>, TriggerWordsProblem> {
+pub(crate) fn patterns(words: &mut TriggerWords<'_>, behind: &[&str]) -> Result<Vec<String>, TriggerWordsProblem> {
     let mut patterns = Vec::new();
     // Spaces may stand on both sides of a comma; the last one that was read has no pattern behind it yet.
     let (mut comma, mut is_first) = (None, true);
     while let Some(word) = words.peek().filter(|word| is_first || comma.is_some() || word.text.starts_with(',')) {
-        if comma.is_some() && OPTIONS.contains(&word.text) {
+        if comma.is_some() && behind.contains(&word.text) {
             break;
         }
         words.at = word.span.end;
@@ -293,7 +330,7 @@ fn patterns(words: &mut TriggerWords<'_>) -> Result<Vec<String>, TriggerWordsPro
             if number > 0 && (std::mem::take(&mut is_first) || comma.is_some()) {
                 return Err(no_pattern(begin - 1));
             }
-            comma = (number > 0).then_some(begin - 1).or(comma);
+            comma = (number > 0).then(|| begin - 1).or(comma);
             let place = PlacedWord { text: part, span: begin..begin + part.len() };
             begin = place.span.end + 1;
             if !part.is_empty() {
@@ -322,9 +359,20 @@ fn options(words: &mut TriggerWords<'_>, trigger: &mut TriggerOptions) -> Result
         if OPTIONS.contains(&word.text) && seen.contains(&word.text) {
             return Err(word.problem(TriggerWordsProblemKind::Twice(word.text.to_owned())));
         }
+        if ["over", "after"].contains(&word.text) && seen.iter().any(|known| ["over", "after"].contains(known)) {
+            return Err(word.problem(TriggerWordsProblemKind::Excluded(EXCLUDED)));
+        }
         seen.push(word.text);
         match word.text {
+            "over" => {
+                words.at = word.span.start;
+                trigger.asks = Some(rule::question(words)?);
+            }
             "after" => trigger.after = Some(count(words)?),
+            "last" if trigger.effect != TriggerEffect::Snapshot => {
+                return Err(word.problem(TriggerWordsProblemKind::Excluded("only a snapshot has the last events")));
+            }
+            "last" => trigger.last = Some(count(words)?),
             "for" if trigger.effect != TriggerEffect::Start => {
                 return Err(word.problem(TriggerWordsProblemKind::ForWithoutStart));
             }
@@ -360,13 +408,13 @@ fn option_help(found: &str) -> Option<String> {
 }
 
 /// Nanoseconds, at least one; a bare number counts seconds.
-fn time(words: &mut TriggerWords<'_>) -> Result<u64, TriggerWordsProblem> {
+pub(crate) fn time(words: &mut TriggerWords<'_>) -> Result<u64, TriggerWordsProblem> {
     let Some(word) = words.take() else { return Err(words.expected("a time, such as `5s`", None, None)) };
     let nanos = quantity(word.text, Dimension::Time, Some(1_000_000_000)).filter(|nanos| *nanos > 0);
     nanos.ok_or_else(|| word.problem(TriggerWordsProblemKind::Time))
 }
 
-fn count(words: &mut TriggerWords<'_>) -> Result<u32, TriggerWordsProblem> {
+pub(crate) fn count(words: &mut TriggerWords<'_>) -> Result<u32, TriggerWordsProblem> {
     let Some(word) = words.take() else { return Err(words.expected("a number of events", None, None)) };
     let count = word.text.parse().ok().filter(|count| *count > 0);
     count.ok_or_else(|| word.problem(TriggerWordsProblemKind::Count))
@@ -414,7 +462,7 @@ mod tests {
             all.map(|all| all.into_iter().map(|trigger| trigger.name).collect::<Vec<_>>())
         };
         assert_eq!(all(&["stop on a:b", "stop on a:c"]), Ok(vec!["stop".to_owned(), "stop-2".to_owned()]));
-        let lines = "another trigger is called `x`\n    x: stop on a:c\n    ^\nhelp: names differ\n";
+        let lines = "another one is called `x`\n    x: stop on a:c\n    ^\nhelp: names differ\n";
         assert_eq!(all(&["x: stop on a:b", "x: stop on a:c"]), Err((1, lines.to_owned())));
     }
 
@@ -444,6 +492,8 @@ mod tests {
             "stop on a:b after 0",
             "stop on a:b after",
             "stop on a:b after 2 after 3",
+            "stop on a:b over 5ms since a:c after 2",
+            "stop on a:b last 5",
             "stop on a:b in session",
             "stop on a:b when",
             "x/y: stop on a:b",
@@ -506,7 +556,7 @@ mod tests {
                         ^
             help: `stop on net:lost,net:late`
             --- stop on a:b c:d
-            expected `after N`, `for TIME`, `repeat`, `every TIME`, `in program` or `when EXPR`, found `c:d`
+            expected `over LIMIT since EVENT`, `after N`, `last N`, `for TIME`, `repeat`, `every TIME`, `in program` or `when EXPR`, found `c:d`
                 stop on a:b c:d
                             ^^^
             help: a comma stands between two events: `stop on net:lost,net:late`
@@ -535,16 +585,16 @@ mod tests {
                              ^^^^^
             help: `repeat every 1min`
             --- start on a:b soon
-            expected `after N`, `for TIME`, `repeat`, `every TIME`, `in program` or `when EXPR`, found `soon`
+            expected `over LIMIT since EVENT`, `after N`, `last N`, `for TIME`, `repeat`, `every TIME`, `in program` or `when EXPR`, found `soon`
                 start on a:b soon
                              ^^^^
             --- start on a:b reepat
-            expected `after N`, `for TIME`, `repeat`, `every TIME`, `in program` or `when EXPR`, found `reepat`
+            expected `over LIMIT since EVENT`, `after N`, `last N`, `for TIME`, `repeat`, `every TIME`, `in program` or `when EXPR`, found `reepat`
                 start on a:b reepat
                              ^^^^^^
             help: did you mean `repeat`?
             --- stop on a:b if port == 80
-            expected `after N`, `for TIME`, `repeat`, `every TIME`, `in program` or `when EXPR`, found `if`
+            expected `over LIMIT since EVENT`, `after N`, `last N`, `for TIME`, `repeat`, `every TIME`, `in program` or `when EXPR`, found `if`
                 stop on a:b if port == 80
                             ^^
             help: an expression stands behind `when`, as the last: `when port == 80`
@@ -562,6 +612,14 @@ mod tests {
                 stop on a:b after 2 after 3
                                     ^^^^^
             help: leave one out
+            --- stop on a:b over 5ms since a:c after 2
+            a trigger has one of `after` and `over`: it fires at the first event that took so long
+                stop on a:b over 5ms since a:c after 2
+                                               ^^^^^
+            --- stop on a:b last 5
+            only a snapshot has the last events
+                stop on a:b last 5
+                            ^^^^
             --- stop on a:b in session
             expected `program`, found `session`
                 stop on a:b in session
@@ -573,15 +631,15 @@ mod tests {
                             ^^^^
             help: `when port == 80`
             --- x/y: stop on a:b
-            a trigger's name has 1 to 64 letters, digits, `-`, `_` and `.`
+            a name has 1 to 64 letters, digits, `-`, `_` and `.`
                 x/y: stop on a:b
                 ^^^^
-            help: `end: stop on net:lost`
+            help: it stands before the rest, with a colon: `end: ...`
             --- : stop on a:b
-            a trigger's name has 1 to 64 letters, digits, `-`, `_` and `.`
+            a name has 1 to 64 letters, digits, `-`, `_` and `.`
                 : stop on a:b
                 ^
-            help: `end: stop on net:lost`
+            help: it stands before the rest, with a colon: `end: ...`
         "#]]
         .assert_eq(&texts.iter().map(told).collect::<String>());
     }

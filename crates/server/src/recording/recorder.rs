@@ -286,6 +286,8 @@ fn new_trigger(
         interval_ns: None,
         for_ns: None,
         after: None,
+        asks: None,
+        last: None,
     }
 }
 

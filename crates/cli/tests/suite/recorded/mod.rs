@@ -18,11 +18,13 @@ static COUNT: Event = Event::new(b"event test:count\nlevel 6\nfield u64 value\n"
 static OTHER: Event = Event::new(b"event test:other\nlevel 14\nfield u64 value\nfield text host\n");
 /// No recorder can use this definition: two fields have one name.
 static TWICE: Event = Event::new(b"event test:twice\nlevel 6\nfield u32 same\nfield u16 same\n");
+static BEGIN: Event = Event::new(b"event test:begin\nlevel 6\nfield u64 value\nfield text kind\n");
+static END: Event = Event::new(b"event test:end\nlevel 6\nfield text kind\nfield u64 value\n");
 static LATE: Event = Event::new(b"event late:count\nlevel 6\nfield u64 value\n");
 
 /// What the program does: lines say what, and each is answered by one.
 pub fn act() {
-    assert!(COUNT.register() && OTHER.register());
+    assert!(COUNT.register() && OTHER.register() && BEGIN.register() && END.register());
     let (mut counted, mut others) = (0_u64, 0_u64);
     println!("@begun {}", std::process::id());
     for line in std::io::stdin().lines() {
@@ -42,6 +44,18 @@ pub fn act() {
                 counted += number;
             }
             "from" => counted = number,
+            "begin" => begin(number),
+            "end" => end(number),
+            "end-elsewhere" => std::thread::scope(|scope| _ = scope.spawn(|| end(number))),
+            // Of ten jobs one takes longer than the others.
+            "jobs" => (0..number).for_each(|job| {
+                begin(job);
+                let (began, takes) = (Instant::now(), if job % 10 == 9 { 200 } else { 2 });
+                while began.elapsed() < Duration::from_micros(takes) {
+                    std::hint::spin_loop();
+                }
+                end(job);
+            }),
             "slowly" => {
                 for _ in 0..number {
                     COUNT.record(&counted.to_le_bytes());
@@ -106,6 +120,35 @@ fn offer(value: u64) {
         && let Some(mut write) = COUNT.enter(8)
     {
         write.put(&value.to_le_bytes());
+        write.leave();
+    }
+}
+
+/// Kinds of jobs.
+const KINDS: [&str; 2] = ["even", "odd"];
+
+fn begin(value: u64) {
+    #[repr(C)]
+    struct Arguments(u64, *const u8, u64);
+    let kind = KINDS[value as usize % 2];
+    if BEGIN.is_on() && BEGIN.is_kept(&Arguments(value, kind.as_ptr(), kind.len() as u64)) {
+        put(&BEGIN, &[&value.to_le_bytes(), &(kind.len() as u16).to_le_bytes(), kind.as_bytes()]);
+    }
+}
+
+fn end(value: u64) {
+    #[repr(C)]
+    struct Arguments(*const u8, u64, u64);
+    let kind = KINDS[value as usize % 2];
+    if END.is_on() && END.is_kept(&Arguments(kind.as_ptr(), kind.len() as u64, value)) {
+        put(&END, &[&(kind.len() as u16).to_le_bytes(), kind.as_bytes(), &value.to_le_bytes()]);
+    }
+}
+
+fn put(event: &Event, fields: &[&[u8]]) {
+    let fields = fields.concat();
+    if let Some(mut write) = event.enter(fields.len() as u64) {
+        write.put(&fields);
         write.leave();
     }
 }

@@ -22,6 +22,8 @@ pub(super) struct EventRules {
     pub(super) begins: Vec<(RuleNumber, Vec<JudgementKind>)>,
     /// Rules that a session asks about it, with their keys, by group.
     pub(super) asked: BTreeMap<u8, Vec<JudgementKind>>,
+    /// Those that a trigger asks, by session and trigger.
+    pub(super) of_triggers: HashMap<(String, String), Vec<JudgementKind>>,
 }
 
 /// Why a program does not ask a rule of a session about an event.
@@ -35,7 +37,7 @@ impl Served {
         for session in sessions {
             let Some(group) = session.triggers.group(self.key()) else { continue };
             let Some(places) = session.rules.places.get(&self.key()) else { continue };
-            for rule in session.rules.all() {
+            for rule in session.rules.everything() {
                 let Some(RulePlace { number: Some(number), epoch, .. }) = places.get(&rule.name) else { continue };
                 let number = RuleNumber { number: *number, epoch: *epoch };
                 let mut problem = |why: String| problems.push((session.name.clone(), rule.name.clone(), why));
@@ -51,7 +53,13 @@ impl Served {
                     if rule.takes_name(&name) {
                         match keys(&rule.asks, class, false) {
                             Ok(keys) => {
-                                let asked = all.entry(*id).or_default().asked.entry(group).or_default();
+                                let its = all.entry(*id).or_default();
+                                let asked = match rule.name.strip_prefix("trigger:") {
+                                    Some(trigger) => {
+                                        its.of_triggers.entry((session.name.clone(), trigger.to_owned())).or_default()
+                                    }
+                                    None => its.asked.entry(group).or_default(),
+                                };
                                 asked.push(JudgementKind::Rule(number, test(&rule.asks.test)));
                                 asked.extend(keys);
                             }
@@ -94,7 +102,7 @@ impl Served {
         let mut numbers: Vec<u8> = others.filter_map(|place| place.number).collect();
         let session = &mut sessions[at];
         let mut new = Vec::new();
-        for rule in session.rules.all().to_vec() {
+        for rule in session.rules.everything().cloned().collect::<Vec<_>>() {
             if places_of(session, key).contains_key(&rule.name) {
                 continue;
             }
@@ -122,7 +130,7 @@ impl Served {
     /// Tells the program the limits of a session's rules.
     pub(crate) fn set_limits(&self, session: &RecordingSession) {
         let Some(places) = session.rules.places.get(&self.key()) else { return };
-        for rule in session.rules.all() {
+        for rule in session.rules.everything() {
             let Some(number) = places.get(&rule.name).and_then(|place| place.number) else { continue };
             let (limit, window) = match rule.asks.test {
                 RuleTest::Over { limit: RuleLimit::Time(ns), .. } => (self.ticks_of(rule.set.unwrap_or(ns)), 0),

@@ -30,6 +30,8 @@ pub(super) struct TriggerFilter {
     pub(super) filter: ClassFilter,
     /// It takes several matches.
     counts: bool,
+    /// It asks a rule, which the recorder cannot.
+    has_rule: bool,
     /// Of the trigger; see there.
     epoch: u64,
     /// Ticks since which it is armed.
@@ -41,6 +43,38 @@ pub(super) type JudgedTrigger = (u16, TriggerName, u64);
 
 /// Entries of an event's judgement.
 type EntryFilters = Vec<(JudgementKind, ClassFilter, Vec<JudgementKind>)>;
+
+/// Entries of the judgement of an event: triggers, sessions without groups and groups, each with its filter, and rules that
+/// remember its time.
+fn entries_of<'f>(
+    fired: &[TriggerFilter],
+    rules: Option<&EventRules>,
+    others: &Result<ClassFilter, u8>,
+    of_groups: impl Iterator<Item = (u8, &'f Result<ClassFilter, u8>)>,
+) -> EntryFilters {
+    let none = EventRules::default();
+    let rules = rules.unwrap_or(&none);
+    let wants = |filter: &Result<ClassFilter, u8>| match filter {
+        Ok(filter) => Some(filter.clone()),
+        Err(1) => Some(ClassFilter::always()),
+        Err(_) => None,
+    };
+    let others_want = |filter| (JudgementKind::Groups(OTHER_GROUPS), filter, Vec::new());
+    let fires = fired.iter().filter_map(|trigger| {
+        let asked = if trigger.has_rule { rules.of_triggers.get(&trigger.name)?.clone() } else { Vec::new() };
+        Some((JudgementKind::Trigger(trigger.number?), trigger.filter.clone(), asked))
+    });
+    // The recorder watches the other triggers, but for those with rules.
+    let watched = fired.iter().filter(|trigger| trigger.number.is_none() && !trigger.has_rule);
+    let watched = watched.map(|trigger| others_want(trigger.filter.clone()));
+    let its = of_groups.filter_map(|(group, filter)| {
+        let asked = rules.asked.get(&group).cloned().unwrap_or_default();
+        Some((JudgementKind::Groups(1 << group), wants(filter)?, asked))
+    });
+    let begins = rules.begins.iter();
+    let begins = begins.map(|(rule, keys)| (JudgementKind::Begin(*rule), ClassFilter::always(), keys.clone()));
+    fires.chain(wants(others).map(others_want)).chain(watched).chain(its).chain(begins).collect()
+}
 
 impl Served {
     /// The same with sessions that triggers control: images of the control bytes, of which the program itself
@@ -66,34 +100,12 @@ impl Served {
                 controls[usize::from(*group) + 1] = placed[at].1;
             }
             images.push(controls);
-            let none = EventRules::default();
-            let (fired, its_rules) = match (triggers.get(id), rules.get(id)) {
-                _ if self.is_dead => continue,
-                (None, None) => continue,
-                (fired, rules) => (fired.map_or(&[][..], Vec::as_slice), rules.unwrap_or(&none)),
-            };
-            let always = ClassFilter::always();
-            let wants = |filter: &'_ Result<ClassFilter, u8>| match filter {
-                Ok(filter) => Some(filter.clone()),
-                Err(1) => Some(always.clone()),
-                Err(_) => None,
-            };
-            let of_others =
-                wants(&filters[at].2).map(|filter| (JudgementKind::Groups(OTHER_GROUPS), filter, Vec::new()));
-            let its = groups.iter().zip(of_groups).filter_map(|(group, filters)| {
-                let rules = its_rules.asked.get(group).cloned().unwrap_or_default();
-                Some((JudgementKind::Groups(1 << group), wants(&filters[at].2)?, rules))
-            });
-            let fires = fired.iter().filter_map(|trigger| {
-                Some((JudgementKind::Trigger(trigger.number?), trigger.filter.clone(), Vec::new()))
-            });
-            // The recorder watches the other triggers.
-            let watched = fired.iter().filter(|trigger| trigger.number.is_none());
-            let watched =
-                watched.map(|trigger| (JudgementKind::Groups(OTHER_GROUPS), trigger.filter.clone(), Vec::new()));
-            let begins = its_rules.begins.iter();
-            let begins = begins.map(|(rule, keys)| (JudgementKind::Begin(*rule), ClassFilter::always(), keys.clone()));
-            entries.push((at, fired, fires.chain(of_others).chain(watched).chain(its).chain(begins).collect()));
+            let (fired, its_rules) = (triggers.get(id).map_or(&[][..], Vec::as_slice), rules.get(id));
+            if self.is_dead || fired.is_empty() && its_rules.is_none() {
+                continue;
+            }
+            let of_groups = groups.iter().zip(of_groups).map(|(group, filters)| (*group, &filters[at].2));
+            entries.push((at, fired, entries_of(fired, its_rules, &filters[at].2, of_groups)));
         }
         let judged = entries.iter().map(|(at, _, entries)| {
             let entries = entries
@@ -142,7 +154,7 @@ impl Served {
             let Some(class) = self.program.known().events.get(usize::from(*id)).and_then(Option::as_ref) else {
                 continue;
             };
-            for trigger in all {
+            for trigger in all.iter().filter(|trigger| !trigger.has_rule) {
                 let mut until = u64::MAX;
                 if trigger.number.is_some() && is_judged(*id) {
                     let key = (*id, trigger.name.clone(), trigger.epoch);
@@ -210,6 +222,7 @@ impl Served {
                         number,
                         filter,
                         counts: options.after.is_some_and(|count| count > 1),
+                        has_rule: options.asks.is_some(),
                         epoch,
                         since,
                     }));
