@@ -46,7 +46,7 @@ pub enum JudgementKind {
     /// This rule remembers the time of the event then.
     Begin(RuleNumber),
     /// The entry before it has the answer yes only if this rule keeps the event, too.
-    Rule(RuleNumber, RuleTest),
+    Rule(RuleNumber, JudgedTest),
     /// A part of the key of the rule or begin before it.
     Key(RuleKey),
 }
@@ -62,7 +62,7 @@ pub struct RuleNumber {
 
 /// What a rule asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RuleTest {
+pub enum JudgedTest {
     /// Whether more time has passed since the begin event than the limit, which is this part of 2^32 of all events where
     /// it is the program's own.
     Over(u32),
@@ -78,12 +78,12 @@ pub struct RuleKey {
     /// It belongs to the kind, and not to the key.
     pub is_kind: bool,
     /// Its value.
-    pub value: KeyValue,
+    pub value: KeyPart,
 }
 
 /// A value among the arguments of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum KeyValue {
+pub enum KeyPart {
     /// The thread.
     Thread,
     /// A number of 1, 2, 4 or 8 bytes.
@@ -102,7 +102,7 @@ pub enum KeyValue {
     },
 }
 
-impl KeyValue {
+impl KeyPart {
     /// Whether it lies within arguments of this size.
     #[must_use]
     pub fn fits(&self, size: u64) -> bool {
@@ -156,14 +156,14 @@ pub fn write(head: JudgementHead, entries: &[JudgementEntry], out: &mut [u8]) ->
         };
         let (sort, offset, bytes) = match entry.kind {
             JudgementKind::Groups(_) | JudgementKind::Trigger(_) | JudgementKind::Begin(_) => (0, 0, 0),
-            JudgementKind::Rule(_, RuleTest::Over(part)) => (1, part, 0),
-            JudgementKind::Rule(_, RuleTest::Every) => (2, 0, 0),
-            JudgementKind::Rule(_, RuleTest::AtMost) => (3, 0, 0),
+            JudgementKind::Rule(_, JudgedTest::Over(part)) => (1, part, 0),
+            JudgementKind::Rule(_, JudgedTest::Every) => (2, 0, 0),
+            JudgementKind::Rule(_, JudgedTest::AtMost) => (3, 0, 0),
             JudgementKind::Key(key) => match key.value {
-                KeyValue::Thread => (1, 0, 0),
-                KeyValue::Number { offset, bytes, is_signed: false } => (2, offset, bytes.into()),
-                KeyValue::Number { offset, bytes, is_signed: true } => (3, offset, bytes.into()),
-                KeyValue::Text { offset } => (4, offset, 0),
+                KeyPart::Thread => (1, 0, 0),
+                KeyPart::Number { offset, bytes, is_signed: false } => (2, offset, bytes.into()),
+                KeyPart::Number { offset, bytes, is_signed: true } => (3, offset, bytes.into()),
+                KeyPart::Text { offset } => (4, offset, 0),
             },
         };
         out[3] = sort;
@@ -214,9 +214,9 @@ fn entry(bytes: &[u8]) -> Option<JudgementEntry> {
         2 => JudgementKind::Begin(rule(bytes)?),
         3 => {
             let test = match bytes[3] {
-                1 => RuleTest::Over(word(bytes, 4)),
-                2 => RuleTest::Every,
-                3 => RuleTest::AtMost,
+                1 => JudgedTest::Over(word(bytes, 4)),
+                2 => JudgedTest::Every,
+                3 => JudgedTest::AtMost,
                 _ => return None,
             };
             return Some(JudgementEntry { kind: JudgementKind::Rule(rule(bytes)?, test), question: None });
@@ -225,13 +225,13 @@ fn entry(bytes: &[u8]) -> Option<JudgementEntry> {
             let (offset, bytes_of) = (word(bytes, 4), word(bytes, 8));
             let number = |is_signed| {
                 let bytes = u8::try_from(bytes_of).ok().filter(|bytes| [1, 2, 4, 8].contains(bytes))?;
-                Some(KeyValue::Number { offset, bytes, is_signed })
+                Some(KeyPart::Number { offset, bytes, is_signed })
             };
             let value = match bytes[3] {
-                1 => KeyValue::Thread,
+                1 => KeyPart::Thread,
                 2 => number(false)?,
                 3 => number(true)?,
-                4 => KeyValue::Text { offset },
+                4 => KeyPart::Text { offset },
                 _ => return None,
             };
             let kind = JudgementKind::Key(RuleKey { is_kind: bytes[1] != 0, value });
@@ -263,20 +263,20 @@ mod tests {
             JudgementEntry { kind: JudgementKind::Groups(0x81), question: None },
             JudgementEntry { kind: JudgementKind::Groups(2), question: Some(code(FilterCodeKind::Native)) },
             JudgementEntry { kind: JudgementKind::Trigger(31), question: Some(code(FilterCodeKind::Bytecode)) },
-            JudgementEntry { kind: JudgementKind::Rule(rule, RuleTest::Over(0xfd70_a3d7)), question: None },
+            JudgementEntry { kind: JudgementKind::Rule(rule, JudgedTest::Over(0xfd70_a3d7)), question: None },
             JudgementEntry {
-                kind: key(false, KeyValue::Number { offset: 8, bytes: 4, is_signed: true }),
+                kind: key(false, KeyPart::Number { offset: 8, bytes: 4, is_signed: true }),
                 question: None,
             },
             JudgementEntry {
-                kind: key(false, KeyValue::Number { offset: 0, bytes: 8, is_signed: false }),
+                kind: key(false, KeyPart::Number { offset: 0, bytes: 8, is_signed: false }),
                 question: None,
             },
-            JudgementEntry { kind: key(true, KeyValue::Text { offset: 16 }), question: None },
+            JudgementEntry { kind: key(true, KeyPart::Text { offset: 16 }), question: None },
             JudgementEntry { kind: JudgementKind::Begin(rule), question: Some(code(FilterCodeKind::Native)) },
-            JudgementEntry { kind: key(false, KeyValue::Thread), question: None },
-            JudgementEntry { kind: JudgementKind::Rule(rule, RuleTest::Every), question: None },
-            JudgementEntry { kind: JudgementKind::Rule(rule, RuleTest::AtMost), question: None },
+            JudgementEntry { kind: key(false, KeyPart::Thread), question: None },
+            JudgementEntry { kind: JudgementKind::Rule(rule, JudgedTest::Every), question: None },
+            JudgementEntry { kind: JudgementKind::Rule(rule, JudgedTest::AtMost), question: None },
         ];
         let mut out = [0xaa; 256];
         let head = JudgementHead { id: 0xfffe, code: Some((0x40, 0x33)) };

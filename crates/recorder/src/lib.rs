@@ -39,6 +39,7 @@ pub mod select;
 mod session;
 pub mod trace;
 pub mod trigger;
+mod words;
 mod writing;
 
 pub use daemon::record_for_user;
@@ -49,3 +50,4 @@ pub use program::run::{EventRun, LaneEnd, RunSink};
 pub use trace::mend::{FileDamage, MendProblem, Mended, mend};
 pub use trace::repair::{Repaired, repair};
 pub use trace::resume::Resumed;
+pub use words::{WordsProblem, WordsProblemKind};

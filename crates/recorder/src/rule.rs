@@ -4,6 +4,7 @@ pub(crate) mod words;
 
 use std::collections::BTreeMap;
 
+use kymo_lane::RuleCounts;
 use serde::{Deserialize, Serialize};
 
 use crate::select::SelectionRule;
@@ -218,6 +219,42 @@ pub fn time(ns: u64) -> String {
 
 fn takes(patterns: &[String], event: &str) -> bool {
     SelectionRule { events: patterns.to_vec(), ..SelectionRule::default() }.takes_name(event)
+}
+
+/// Events of a rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RuleTotals {
+    pub(crate) kept: u64,
+    pub(crate) let_go: u64,
+    pub(crate) unknown: u64,
+    pub(crate) forgotten: u64,
+}
+
+impl From<RuleCounts> for RuleTotals {
+    fn from(counts: RuleCounts) -> Self {
+        let RuleCounts { kept, let_go, unknown, forgotten } = counts;
+        Self { kept, let_go, unknown, forgotten }
+    }
+}
+
+impl RuleTotals {
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            kept: self.kept.saturating_add(other.kept),
+            let_go: self.let_go.saturating_add(other.let_go),
+            unknown: self.unknown.saturating_add(other.unknown),
+            forgotten: self.forgotten.saturating_add(other.forgotten),
+        }
+    }
+
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            kept: self.kept.saturating_sub(before.kept),
+            let_go: self.let_go.saturating_sub(before.let_go),
+            unknown: self.unknown.saturating_sub(before.unknown),
+            forgotten: self.forgotten.saturating_sub(before.forgotten),
+        }
+    }
 }
 
 /// State of a rule.

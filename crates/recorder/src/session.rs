@@ -9,6 +9,7 @@ pub(crate) mod matches;
 mod remember;
 pub(crate) mod rules;
 pub(crate) mod serve;
+mod take;
 pub(crate) mod triggers;
 pub(crate) mod watch;
 
@@ -23,8 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::{TickSource, uptime_ns};
 use crate::program::drain::{DrainProgress, lost_since};
 use crate::program::objects::ExecutableObject;
-use crate::program::run::{EventRun, LaneEnd};
-use crate::program::walk::EventVerdict;
+use crate::program::run::LaneEnd;
 use crate::program::{Drained, Past, Process, Program, ProgramFacts};
 use crate::protocol::{Keep, LostEvents, SessionOptions, SessionStatus, SessionSummary, TraceDialect};
 use crate::select::{RecordDecision, SelectionStep, SessionSelection};
@@ -33,11 +33,9 @@ use crate::session::firings::KeptFirings;
 use crate::session::flight::FlightRecorder;
 use crate::session::flush::FlushState;
 use crate::session::late::LateStarts;
-use crate::session::remember::RecorderRules;
-use crate::session::rules::{SavedCounts, SessionRules};
+use crate::session::rules::SessionRules;
 use crate::session::serve::{POOL_BYTES, ProgramId};
 use crate::session::triggers::SessionTriggers;
-use crate::trace::choose;
 use crate::trace::journal::Journal;
 use crate::trace::resume::Resumed;
 use crate::trace::{CtfVersion, Output, OutputOptions, Tally};
@@ -512,127 +510,6 @@ impl RecordingSession {
             self.triggers.parts(key);
             self.rules.parts(key);
         });
-    }
-
-    pub(crate) fn take(&mut self, program: &ProgramFacts, run: &EventRun<'_>, clocks: &mut WatchedClocks) {
-        if self.options.keep == Keep::Newest {
-            let bytes_max = self.pool_bytes();
-            if let Some(who) = self.choosing.known.get(&program.identity.key) {
-                self.flight.take(who, program, run, bytes_max);
-            }
-            return;
-        }
-        let clock = program.identity.clock as usize;
-        let (earliest, latest) = (self.earliest[clock], self.latest[clock]);
-        if latest < u64::MAX {
-            self.flush.finds(program.identity.key, run.lane, run.sequence);
-        }
-        let Some(windows) = self.turns_to(program, run, clocks) else { return };
-        let is_wanted = windows.iter().any(|(first, last)| *first <= run.last && *last >= run.begin);
-        // Losses from before the session began are not its losses, nor those while it was stopped.
-        let is_since = run.begin >= earliest && is_wanted;
-        let run = &if is_since { *run } else { EventRun { discarded: 0, missing: 0, ..*run } };
-        if !self.contexts_missing.is_empty() {
-            let all = program.contexts.iter().flatten();
-            all.for_each(|context| _ = self.contexts_missing.remove(&context.field.name));
-        }
-        let take = |output: &mut Output, choosing: &mut Choosing| output.take_within(program, run, &windows, choosing);
-        if !self.with_output(program.identity.clock, clocks, take) {
-            // Without an output these events are lost, but they are counted, so that the summary
-            // adds up.
-            let unbegun = &mut self.unbegun[program.identity.clock as usize];
-            unbegun.unwritten += choose::chosen(program, run, &windows, &mut self.choosing);
-            unbegun.full += run.discarded;
-        }
-        let fired = std::mem::take(&mut self.choosing.run.fired);
-        fired.iter().for_each(|(changes, ticks)| self.triggers.saw(program.identity.key, *changes, *ticks));
-    }
-
-    /// Ticks of the events of a run that its trace would have; `verdict` stands before them.
-    pub(crate) fn each_time(
-        &mut self,
-        program: &ProgramFacts,
-        run: &EventRun<'_>,
-        clocks: &mut WatchedClocks,
-        verdict: &mut Option<EventVerdict>,
-        each: &mut dyn FnMut(u64),
-    ) {
-        if let Some(windows) = self.turns_to(program, run, clocks) {
-            choose::each_chosen((program, run), &windows, &mut self.choosing, verdict, each);
-        }
-    }
-
-    /// What was looked at for [`each_time`](Self::each_time) is looked at again, and counts then.
-    pub(crate) fn looks_again(&mut self) {
-        let Choosing { filtered, remembers, run, .. } = &mut self.choosing;
-        (*filtered, *remembers) = (0, RecorderRules::default());
-        run.fired.clear();
-    }
-
-    /// It has no events before these ticks of each clock.
-    pub(crate) fn begins_at(&mut self, since: [u64; 2]) {
-        self.earliest.iter_mut().zip(since).for_each(|(earliest, since)| *earliest = since.max(*earliest));
-    }
-
-    /// Turns to a run of a program: times of it that the session wants, first and last ticks; `None`: it wants nothing of it.
-    /// Ticks decide, not the order of drains: a session may meet a program with older events.
-    fn turns_to(
-        &mut self,
-        program: &ProgramFacts,
-        run: &EventRun<'_>,
-        clocks: &mut WatchedClocks,
-    ) -> Option<Vec<(u64, u64)>> {
-        let (key, clock) = (program.identity.key, program.identity.clock);
-        let (earliest, latest) = (self.earliest[clock as usize], self.latest[clock as usize]);
-        if run.last < earliest || run.begin > latest {
-            return None;
-        }
-        let facts = &mut self.choosing.run;
-        facts.groups = self.triggers.group(key).map_or(0, |group| 1 << group);
-        facts.changes.clear();
-        facts.changes.extend(self.triggers.changes(key));
-        facts.frequency = clocks.of(clock).frequency();
-        (facts.contexts, facts.thread) = (run.contexts, run.thread);
-        facts.own.clone_from(&program.contexts);
-        Some(self.windows(program, (earliest, latest)))
-    }
-
-    /// Ticks at which it records in a program: first and last ones.
-    fn windows(&self, program: &ProgramFacts, (earliest, latest): (u64, u64)) -> Vec<(u64, u64)> {
-        let identity = &program.identity;
-        let Some(windows) = self.triggers.windows(identity.key, identity.clock) else {
-            return vec![(earliest, latest)];
-        };
-        let windows = windows.iter().map(|(first, last)| ((*first).max(earliest), (*last).min(latest)));
-        windows.filter(|(first, last)| first <= last).collect()
-    }
-
-    /// Whether it needs a group of its own in programs.
-    pub(crate) fn needs_group(&self) -> bool {
-        self.triggers.is_limited() || !self.rules.all().is_empty()
-    }
-
-    /// Rules have changed.
-    pub(crate) fn rule<T>(&mut self, act: impl FnOnce(&mut SessionRules) -> T) -> T {
-        let result = act(&mut self.rules);
-        self.options.rules = self.rules.all().to_vec();
-        let selection = self.choosing.selection.clone();
-        self.select(selection);
-        self.keep_again();
-        result
-    }
-
-    /// Writes what a program has kept and let go for its rules, where the trace does not have that yet.
-    pub(crate) fn tell_counts(&mut self, program: &ProgramFacts, clocks: &mut WatchedClocks, is_last: bool) {
-        self.rules.has_asked(self.choosing.remembers.counts());
-        let places = self.rules.places.get_mut(&program.identity.key).into_iter().flatten();
-        let untold = places.filter_map(|(name, place)| Some((name.clone(), place.untold(is_last)?)));
-        let untold: Vec<(String, SavedCounts)> = untold.collect();
-        if !untold.is_empty() && self.options.keep == Keep::Oldest {
-            self.with_output(program.identity.clock, clocks, |output, _| {
-                untold.iter().for_each(|(rule, counts)| output.rule(program, rule, counts));
-            });
-        }
     }
 
     /// Triggers have changed.

@@ -1,6 +1,6 @@
 //! Triggers as people ask for them, and their states.
 
-pub(crate) mod words;
+mod words;
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::rule::{RuleOptions, RuleQuestion, RuleTest};
 use crate::select::SelectionRule;
-pub use crate::trigger::words::{TriggerWordsProblem, TriggerWordsProblemKind};
 
 /// Triggers of a session, at most.
 pub const TRIGGERS_MAX: usize = 16;

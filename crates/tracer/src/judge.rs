@@ -30,7 +30,7 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use kymo_bytecode::{BytecodeProgram, validate};
-use kymo_lane::judgement::{self, JudgementEntry, JudgementHead, JudgementKind, KeyValue, RuleNumber, RuleTest};
+use kymo_lane::judgement::{self, JudgedTest, JudgementEntry, JudgementHead, JudgementKind, KeyPart, RuleNumber};
 use kymo_lane::{
     FilterCode, FilterCodeKind, FilterEngine, OTHER_GROUPS, RecordingGroups, VERDICT_BYTES, VERDICT_ID, VERDICT_KEPT,
     VERDICT_MORE, VERDICT_UNJUDGED,
@@ -360,7 +360,7 @@ pub(crate) fn read(process: &ProcessState, slot: u8, code: FilterCode, size: u64
 
 /// Room for the questions of a judgement, their rules, and the keys of these.
 const QUESTIONS_BYTES: usize =
-    judgement::ENTRIES_MAX * (size_of::<Judged>() + size_of::<JudgedRule>() + size_of::<KeyValue>());
+    judgement::ENTRIES_MAX * (size_of::<Judged>() + size_of::<JudgedRule>() + size_of::<KeyPart>());
 
 /// The questions of a judgement in pages of this process: triggers first, then groups, then begins.
 fn questions(process: &ProcessState, bytes: &[u8], size: u64, to: NonNull<u8>) -> Option<Judgement> {
@@ -370,7 +370,7 @@ fn questions(process: &ProcessState, bytes: &[u8], size: u64, to: NonNull<u8>) -
     let (judged, rules, keys) = unsafe {
         let rules = to.add(judgement::ENTRIES_MAX * size_of::<Judged>());
         let keys = rules.add(judgement::ENTRIES_MAX * size_of::<JudgedRule>());
-        (Written::<Judged>::new(to), Written::<JudgedRule>::new(rules), Written::<KeyValue>::new(keys))
+        (Written::<Judged>::new(to), Written::<JudgedRule>::new(rules), Written::<KeyPart>::new(keys))
     };
     let mut all = (judged, rules, keys);
     let mut ends = [0; 3];
@@ -422,10 +422,10 @@ fn questions(process: &ProcessState, bytes: &[u8], size: u64, to: NonNull<u8>) -
 /// A rule with the keys that follow it.
 fn rule_of(
     rule: RuleNumber,
-    test: Option<RuleTest>,
+    test: Option<JudgedTest>,
     entries: &mut Peekable<impl Iterator<Item = Option<JudgementEntry>>>,
     size: u64,
-    keys: &mut Written<KeyValue>,
+    keys: &mut Written<KeyPart>,
 ) -> Option<JudgedRule> {
     let (first, mut kind) = (keys.count, None);
     while let Some(Some(JudgementEntry { kind: JudgementKind::Key(key), .. })) = entries.peek() {

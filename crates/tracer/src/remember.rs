@@ -17,7 +17,7 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-use kymo_lane::judgement::{KeyValue, RuleNumber, RuleTest};
+use kymo_lane::judgement::{JudgedTest, KeyPart, RuleNumber};
 use kymo_lane::{KeyHash, KindPlace, LINES_MAX, Mapped, ProgramSide, RULES_MAX, RuleCount, RulePlace};
 
 use crate::code::TEXT_BYTES_MAX;
@@ -29,25 +29,25 @@ use crate::thread;
 const SETS: usize = 1 << 12;
 /// Places of a set: one cache line.
 const PLACES: usize = 4;
-const TABLE_BYTES: usize = SETS * size_of::<Set>() + pages::PAGE;
+const TABLE_BYTES: usize = SETS * size_of::<TableSet>() + pages::PAGE;
 
 /// Tables by the number of their rule; they are never removed.
-static TABLES: [AtomicPtr<Table>; RULES_MAX as usize] = [const { AtomicPtr::new(null_mut()) }; RULES_MAX as usize];
+static TABLES: [AtomicPtr<RuleTable>; RULES_MAX as usize] = [const { AtomicPtr::new(null_mut()) }; RULES_MAX as usize];
 
 /// The table of a rule.
 #[repr(C, align(4096))]
-struct Table {
-    /// Place of the rule's part in the process' shared memory; 0: this process has not looked yet.
+struct RuleTable {
+    /// TablePlace of the rule's part in the process' shared memory; 0: this process has not looked yet.
     shared: AtomicU64,
-    sets: [Set; SETS],
+    sets: [TableSet; SETS],
 }
 
 #[repr(C, align(64))]
-struct Set([Place; PLACES]);
+struct TableSet([TablePlace; PLACES]);
 
 /// A key and its word.
 #[repr(C)]
-struct Place {
+struct TablePlace {
     key: AtomicU64,
     word: AtomicU64,
 }
@@ -57,11 +57,11 @@ struct Place {
 pub(crate) struct JudgedRule {
     rule: RuleNumber,
     /// `None`: it remembers the time of the event.
-    test: Option<RuleTest>,
+    test: Option<JudgedTest>,
     /// Parts of its key.
-    keys: &'static [KeyValue],
-    kind: Option<KeyValue>,
-    table: &'static Table,
+    keys: &'static [KeyPart],
+    kind: Option<KeyPart>,
+    table: &'static RuleTable,
 }
 
 /// The answer of a rule.
@@ -79,9 +79,9 @@ impl JudgedRule {
     /// A rule with its table, which is made if there is none; `None`: there is no memory for it.
     pub(crate) fn new(
         rule: RuleNumber,
-        test: Option<RuleTest>,
-        keys: &'static [KeyValue],
-        kind: Option<KeyValue>,
+        test: Option<JudgedTest>,
+        keys: &'static [KeyPart],
+        kind: Option<KeyPart>,
     ) -> Option<Self> {
         let place = &TABLES[usize::from(rule.number)];
         if place.load(Ordering::Acquire).is_null() {
@@ -98,7 +98,7 @@ impl JudgedRule {
 
     /// Whether it asks for the time.
     pub(crate) fn reads_clock(&self) -> bool {
-        !matches!(self.test, Some(RuleTest::Every))
+        !matches!(self.test, Some(JudgedTest::Every))
     }
 
     /// The rule's part in shared memory, where the recorder has set it up.
@@ -158,7 +158,7 @@ impl JudgedRule {
         // Safety: see above.
         let key = unsafe { self.key(arguments) };
         let (answer, has_forgotten) = match self.test {
-            Some(RuleTest::Over(part)) => match self.table.set(key).end(key, now) {
+            Some(JudgedTest::Over(part)) => match self.table.set(key).end(key, now) {
                 // Safety: see above.
                 Some(ticks) if unsafe { self.is_over((program, shared), part, ticks, arguments) } => {
                     (RuleAnswer::Yes(ticks.max(1)), false)
@@ -169,13 +169,13 @@ impl JudgedRule {
                     (RuleAnswer::Yes(0), false)
                 }
             },
-            Some(RuleTest::Every) => {
+            Some(JudgedTest::Every) => {
                 let (place, has_forgotten) = self.table.set(key).place(key);
                 let count = place.word.fetch_add(1, Ordering::Relaxed);
                 let is_its = count.checked_rem(program.limit(shared)).is_none_or(|rest| rest == 0);
                 (is_kept(is_its), has_forgotten)
             }
-            Some(RuleTest::AtMost) => {
+            Some(JudgedTest::AtMost) => {
                 let (place, has_forgotten) = self.table.set(key).place(key);
                 let [limit, window] = [program.limit(shared), program.window(shared)];
                 (is_kept(is_within(&place.word, now, limit, window)), has_forgotten)
@@ -262,13 +262,13 @@ fn is_kept(is_kept: bool) -> RuleAnswer {
 ///
 /// The value is one of these arguments.
 #[inline]
-unsafe fn part_of(hash: KeyHash, value: KeyValue, arguments: *const u8) -> KeyHash {
+unsafe fn part_of(hash: KeyHash, value: KeyPart, arguments: *const u8) -> KeyHash {
     match value {
-        KeyValue::Thread => hash.number(thread::pointer() as u64),
+        KeyPart::Thread => hash.number(thread::pointer() as u64),
         // Safety: see above.
-        KeyValue::Number { .. } => hash.number(unsafe { number(value, arguments) }),
+        KeyPart::Number { .. } => hash.number(unsafe { number(value, arguments) }),
         // Safety: see above.
-        KeyValue::Text { offset } => hash.text(unsafe { text(offset, arguments) }),
+        KeyPart::Text { offset } => hash.text(unsafe { text(offset, arguments) }),
     }
 }
 
@@ -276,8 +276,8 @@ unsafe fn part_of(hash: KeyHash, value: KeyValue, arguments: *const u8) -> KeyHa
 ///
 /// See [`part_of`].
 #[inline]
-unsafe fn number(value: KeyValue, arguments: *const u8) -> u64 {
-    let KeyValue::Number { offset, bytes, is_signed } = value else { return 0 };
+unsafe fn number(value: KeyPart, arguments: *const u8) -> u64 {
+    let KeyPart::Number { offset, bytes, is_signed } = value else { return 0 };
     // Safety: see above.
     unsafe {
         let at = arguments.add(offset as usize);
@@ -314,17 +314,17 @@ unsafe fn text<'a>(offset: u32, arguments: *const u8) -> &'a [u8] {
 /// # Safety
 ///
 /// See [`part_of`].
-unsafe fn name(value: KeyValue, arguments: *const u8) -> [u8; KindPlace::NAME_BYTES] {
+unsafe fn name(value: KeyPart, arguments: *const u8) -> [u8; KindPlace::NAME_BYTES] {
     let mut name = [0; KindPlace::NAME_BYTES];
     // Safety: see above.
     match value {
-        KeyValue::Text { offset } => {
+        KeyPart::Text { offset } => {
             let text = unsafe { text(offset, arguments) };
             let bytes = text.len().min(name.len());
             name[..bytes].copy_from_slice(&text[..bytes]);
         }
-        KeyValue::Number { .. } => name[..8].copy_from_slice(&unsafe { number(value, arguments) }.to_le_bytes()),
-        KeyValue::Thread => name[..8].copy_from_slice(&u64::from(thread::tid()).to_le_bytes()),
+        KeyPart::Number { .. } => name[..8].copy_from_slice(&unsafe { number(value, arguments) }.to_le_bytes()),
+        KeyPart::Thread => name[..8].copy_from_slice(&u64::from(thread::tid()).to_le_bytes()),
     }
     name
 }
@@ -370,17 +370,17 @@ fn is_within(word: &AtomicU64, now: u64, limit: u64, window: u64) -> bool {
     }
 }
 
-impl Table {
+impl RuleTable {
     #[inline]
-    fn set(&self, key: u64) -> &Set {
+    fn set(&self, key: u64) -> &TableSet {
         &self.sets[(key >> 40) as usize % SETS]
     }
 }
 
-impl Set {
+impl TableSet {
     /// The place for the begin of a key, and whether another one is forgotten for it.
     #[inline]
-    fn begins_at(&self, key: u64) -> (&Place, bool) {
+    fn begins_at(&self, key: u64) -> (&TablePlace, bool) {
         let (mut free, mut oldest) = (None, (&self.0[0], u64::MAX));
         for place in &self.0 {
             match place.key.load(Ordering::Relaxed) {
@@ -416,7 +416,7 @@ impl Set {
 
     /// The place of a key, and whether another one is forgotten for it.
     #[inline]
-    fn place(&self, key: u64) -> (&Place, bool) {
+    fn place(&self, key: u64) -> (&TablePlace, bool) {
         loop {
             let known = self.0.each_ref().map(|place| place.key.load(Ordering::Acquire));
             if let Some(at) = known.iter().position(|known| *known == key) {
@@ -457,14 +457,14 @@ fn line() -> Option<u8> {
 }
 
 /// Whether pages are aligned like tables.
-const _: () = assert!(align_of::<Table>() == pages::PAGE && size_of::<Table>() <= TABLE_BYTES);
+const _: () = assert!(align_of::<RuleTable>() == pages::PAGE && size_of::<RuleTable>() <= TABLE_BYTES);
 
 /// A table in pages of its own.
 #[cfg(test)]
-fn new_table() -> &'static Table {
+fn new_table() -> &'static RuleTable {
     let pages: core::ptr::NonNull<u8> = pages::own(TABLE_BYTES).expect("there is memory");
     // Safety: zeros are a table, and it is never removed.
-    unsafe { pages.cast::<Table>().as_ref() }
+    unsafe { pages.cast::<RuleTable>().as_ref() }
 }
 
 #[cfg(test)]

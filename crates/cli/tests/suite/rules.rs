@@ -1,4 +1,4 @@
-//! Rules: programs remember what they need to decide which events are kept.
+//! Rules: programs remember earlier events, and decide which ones are kept.
 
 use std::time::Duration;
 
@@ -69,10 +69,10 @@ fn events_that_take_long_are_kept_with_their_time() {
     let is_long = |took: Option<u64>| took.is_some_and(|took| (10_000_000..60_000_000_000).contains(&took));
     assert!(is_long(found[0].1) && is_long(found[1].1) && found[2].1.is_none(), "{found:?}");
     assert_eq!(told(&rule), [3, 2, 1, 0]);
-    // The other session has what it would have alone, begins among it.
+    // The other session has all that it would have alone, begins among it.
     assert_eq!(ends(&place, "all"), [1, 2, 3, 4, 5].map(|value| (value, None)));
     assert_eq!(place.values(&place.path("all"), "test:begin"), [1, 2, 3, 5]);
-    // What was let go is in the trace.
+    // The trace tells how many were let go.
     let text = place.says(&["print", "--event", "kymo:rule", "slow"], 0);
     let last = text.lines().last().unwrap_or_default().to_owned();
     assert!(last.contains("kept = 3, let_go = 2, unknown = 1") && last.contains("rule = \"slow\""), "{text}");
@@ -100,7 +100,7 @@ fn one_of_many_is_kept() {
     }
     assert_eq!(counts(&place, "some"), [0, 100, 200, 250]);
     assert_eq!(counts(&place, "even"), (0..300).step_by(20).collect::<Vec<_>>());
-    // The second rule sees what the first one has kept.
+    // The second rule sees those that the first one has kept.
     assert_eq!(counts(&place, "few"), [0, 2]);
     assert_eq!(counts(&place, "all"), (0..300).collect::<Vec<_>>());
 }
@@ -131,7 +131,7 @@ fn a_running_limit_follows_the_times() {
 
 /// Programs that do not judge, and events that are recorded without a question: the recorder asks.
 #[test]
-fn the_recorder_asks_what_a_program_has_not() {
+fn the_recorder_asks_about_other_events() {
     let place = Place::new();
     let mut program = place.program();
     begin(&place, "some", &program, &["--only", "test:count every 100"]);

@@ -7,7 +7,7 @@ use kymo_filter::{Binding, FieldResolver, Verdict};
 use kymo_filter::{Filter, FilterNote, FilterProblem, MissingName, PathMeaning, ProblemKind};
 use kymo_ir::predicate::{ArgumentLayout, Input, InputClass, InputKind, InputPlace, Predicate, Refusal, Test};
 use kymo_lane::contexts;
-use kymo_lane::judgement::KeyValue;
+use kymo_lane::judgement::KeyPart;
 use kymo_schema::definition::EventClass;
 use kymo_schema::field::{FieldType, ScalarType};
 use kymo_units::ByteOrder;
@@ -190,7 +190,7 @@ fn of_traces(names: &ClassNames<'_>, (path, span): (kymo_filter::NamePath, Range
 /// # Errors
 ///
 /// Why it cannot be one, for people.
-pub fn key_value(class: &EventClass, field: &str) -> Result<KeyValue, String> {
+pub fn key_value(class: &EventClass, field: &str) -> Result<KeyPart, String> {
     let Some(at) = class.fields.iter().position(|known| known.name == field) else {
         let near = kymo_filter::nearest(field, class.fields.iter().map(|known| known.name.as_str()));
         let help = near.first().map_or_else(String::new, |near| format!("; there is `{near}`"));
@@ -203,9 +203,9 @@ pub fn key_value(class: &EventClass, field: &str) -> Result<KeyValue, String> {
                 ScalarType::Integer(integer) | ScalarType::Enumeration(integer, _) => integer.is_signed,
                 ScalarType::Real(_) | ScalarType::Boolean => false,
             };
-            Ok(KeyValue::Number { offset, bytes, is_signed })
+            Ok(KeyPart::Number { offset, bytes, is_signed })
         }
-        (FieldType::Text | FieldType::FixedText(_), InputPlace::Pointer { offset }) => Ok(KeyValue::Text { offset }),
+        (FieldType::Text | FieldType::FixedText(_), InputPlace::Pointer { offset }) => Ok(KeyPart::Text { offset }),
         _ => Err(format!("`{field}` of {} is no whole number and no text: it cannot be a key", class.full_name())),
     }
 }

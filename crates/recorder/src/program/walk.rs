@@ -420,15 +420,11 @@ impl TreatmentTable {
                     verdict.and_then(|verdict| judge.since(&verdict)).map_or(EventFate::Keep, EventFate::KeepSince)
                 }
                 ASK => judge.passes(id, offset, &bytes[at + EVENT_HEAD_BYTES..end], verdict.as_ref()),
-                LOSE => {
-                    walk.lost += 1;
+                what => {
+                    walk.lost += u64::from(what == LOSE);
+                    walk.refused += u64::from(what == REFUSE);
                     EventFate::Drop
                 }
-                REFUSE => {
-                    walk.refused += 1;
-                    EventFate::Drop
-                }
-                _ => EventFate::Drop,
             };
             if fate == EventFate::Drop {
                 continue;

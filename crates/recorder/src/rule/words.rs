@@ -11,7 +11,7 @@ use std::ops::Range;
 use kymo_filter::{Dimension, nearest, quantity};
 
 use crate::rule::{EVENTS_MAX, KEYS_MAX, KeyField, RuleLimit, RuleOptions, RuleQuestion, RuleTest};
-use crate::trigger::words::{self, PlacedWord, TriggerWords, TriggerWordsProblem, TriggerWordsProblemKind};
+use crate::words::{self, OptionWords, PlacedWord, WordsProblem, WordsProblemKind};
 
 /// Words that begin a question.
 const QUESTIONS: [&str; 3] = ["over", "every", "at"];
@@ -32,7 +32,7 @@ impl RuleOptions {
     /// assert_eq!(rule.name, "slow");
     /// assert!(matches!(rule.asks.test, RuleTest::Over { limit: RuleLimit::Time(5_000_000), .. }));
     /// ```
-    pub fn parse(text: &str) -> Result<Self, TriggerWordsProblem> {
+    pub fn parse(text: &str) -> Result<Self, WordsProblem> {
         parse(text).map(|(rule, _)| rule)
     }
 
@@ -41,7 +41,7 @@ impl RuleOptions {
     /// # Errors
     ///
     /// The number of the text that is none, and which of its words is wrong.
-    pub fn parse_all(texts: &[String]) -> Result<Vec<Self>, (usize, TriggerWordsProblem)> {
+    pub fn parse_all(texts: &[String]) -> Result<Vec<Self>, (usize, WordsProblem)> {
         let mut all: Vec<Self> = Vec::new();
         for (number, text) in texts.iter().enumerate() {
             let (mut rule, name) = parse(text).map_err(|problem| (number, problem))?;
@@ -54,8 +54,8 @@ impl RuleOptions {
 }
 
 /// A rule, and the place of its name, if it has one.
-fn parse(text: &str) -> Result<(RuleOptions, Option<Range<usize>>), TriggerWordsProblem> {
-    let mut words = TriggerWords::of(text);
+fn parse(text: &str) -> Result<(RuleOptions, Option<Range<usize>>), WordsProblem> {
+    let mut words = OptionWords::of(text);
     let name = name(&mut words)?;
     let events = words::patterns(&mut words, &QUESTIONS)?;
     let asks = question(&mut words)?;
@@ -73,19 +73,19 @@ fn parse(text: &str) -> Result<(RuleOptions, Option<Range<usize>>), TriggerWords
 }
 
 /// The name, with a colon behind it.
-fn name<'t>(words: &mut TriggerWords<'t>) -> Result<Option<PlacedWord<'t>>, TriggerWordsProblem> {
+fn name<'t>(words: &mut OptionWords<'t>) -> Result<Option<PlacedWord<'t>>, WordsProblem> {
     let Some(first) = words.peek().filter(|word| word.text.ends_with(':')) else { return Ok(None) };
     words.take();
     let (text, begin) = (first.text.trim_end_matches(':'), first.span.start);
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     match text.len() {
         1..=64 if text.bytes().all(is_plain) => Ok(Some(PlacedWord { text, span: begin..begin + text.len() })),
-        _ => Err(first.problem(TriggerWordsProblemKind::Name)),
+        _ => Err(first.problem(WordsProblemKind::Name)),
     }
 }
 
 /// A question. The first word that does not belong to it stays.
-pub(crate) fn question(words: &mut TriggerWords<'_>) -> Result<RuleQuestion, TriggerWordsProblem> {
+pub(crate) fn question(words: &mut OptionWords<'_>) -> Result<RuleQuestion, WordsProblem> {
     let first = words.take();
     let mut test = match first.as_ref().map(|word| word.text) {
         Some("over") => {
@@ -99,7 +99,7 @@ pub(crate) fn question(words: &mut TriggerWords<'_>) -> Result<RuleQuestion, Tri
             let place = words.peek();
             let events = words::count(words)?;
             if let Some(place) = place.filter(|_| events > EVENTS_MAX) {
-                return Err(place.problem(TriggerWordsProblemKind::Many(EVENTS_MAX)));
+                return Err(place.problem(WordsProblemKind::Many(EVENTS_MAX)));
             }
             follows(words, "in", "`in TIME`")?;
             RuleTest::AtMost { events, ns: words::time(words)? }
@@ -116,7 +116,7 @@ pub(crate) fn question(words: &mut TriggerWords<'_>) -> Result<RuleQuestion, Tri
             let Some(fields) = words.take() else { return Err(words.expected("a field, or `thread`", None, None)) };
             keys.extend(fields.text.split(',').map(key));
             if keys.len() > KEYS_MAX {
-                return Err(fields.problem(TriggerWordsProblemKind::ManyFields(KEYS_MAX)));
+                return Err(fields.problem(WordsProblemKind::ManyFields(KEYS_MAX)));
             }
         } else if let RuleTest::Over { per, .. } = &mut test
             && words.next_if("per").is_some()
@@ -134,18 +134,18 @@ pub(crate) fn question(words: &mut TriggerWords<'_>) -> Result<RuleQuestion, Tri
     Ok(RuleQuestion { test, keys })
 }
 
-fn follows(words: &mut TriggerWords<'_>, word: &str, expected: &'static str) -> Result<(), TriggerWordsProblem> {
+fn follows(words: &mut OptionWords<'_>, word: &str, expected: &'static str) -> Result<(), WordsProblem> {
     match words.take() {
         Some(found) if found.text == word => Ok(()),
         other => Err(words.expected(expected, other.as_ref(), None)),
     }
 }
 
-fn limit(words: &mut TriggerWords<'_>) -> Result<RuleLimit, TriggerWordsProblem> {
+fn limit(words: &mut OptionWords<'_>) -> Result<RuleLimit, WordsProblem> {
     let Some(word) = words.take() else {
         return Err(words.expected("a limit, such as `5ms` or `p99`", None, None));
     };
-    limit_of(word.text).ok_or_else(|| word.problem(TriggerWordsProblemKind::Limit))
+    limit_of(word.text).ok_or_else(|| word.problem(WordsProblemKind::Limit))
 }
 
 fn limit_of(text: &str) -> Option<RuleLimit> {

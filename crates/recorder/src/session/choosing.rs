@@ -101,7 +101,7 @@ impl Choose for Choosing {
         let asked = if is_timed { ClassDecision::AskSince } else { ClassDecision::Ask };
         let facts = ProgramConstants { pid: Some(program.pid), contexts: &self.run.own };
         // The class' address is its identity: the program's list holds it as long as the
-        // program is known, and `parts` removes what is known of it.
+        // program is known, and `parts` removes all that is known of it.
         let place = (program.key, std::ptr::from_ref(class) as usize);
         let begins = !self.rules.is_empty() && self.remembers.learn(place, class, facts, &self.rules);
         let expressions = match self.selection.chosen(&candidate, &name, class.level) {

@@ -10,8 +10,8 @@ use kymo_schema::definition::EventClass;
 
 use crate::filters::{ProgramConstants, RecordedEvent, RecorderKey};
 use crate::program::walk::EventFate;
-use crate::rule::{KeyField, RuleLimit, RuleOptions, RuleTest};
-use crate::session::rules::{SavedCounts, kind_hashes};
+use crate::rule::{KeyField, RuleLimit, RuleOptions, RuleTest, RuleTotals};
+use crate::session::rules::kind_hashes;
 
 /// Keys of a rule that are remembered.
 const KEYS_MAX: usize = 1 << 14;
@@ -27,8 +27,8 @@ pub(crate) struct RecorderRules {
     /// Programs that ask the rules themselves by now, and ticks of the first event that says so: later begins are not of
     /// interest.
     judging: HashMap<u64, u64>,
-    /// What was kept and let go since the last call of [`RecorderRules::counts`], by program and rule.
-    counts: BTreeMap<(u64, String), SavedCounts>,
+    /// Events kept and let go since the last call of [`RecorderRules::counts`], by program and rule.
+    counts: BTreeMap<(u64, String), RuleTotals>,
 }
 
 /// Rules about events of a class.
@@ -49,7 +49,7 @@ struct AskedRule {
     kind: Option<RecorderKey>,
 }
 
-/// What a rule remembers of a program.
+/// Memory of a rule, of a program.
 #[derive(Debug, Default)]
 struct RuleState {
     /// By key: ticks of the begin; number of events; or the begin of the window, and events in it.
@@ -59,7 +59,7 @@ struct RuleState {
 }
 
 impl RecorderRules {
-    /// Learns what events of a class have to do with rules; returns whether they begin anything.
+    /// Learns the rules about events of a class; returns whether they begin anything.
     pub(crate) fn learn(
         &mut self,
         place: ClassPlace,
@@ -172,8 +172,8 @@ impl RecorderRules {
         fate
     }
 
-    /// What was kept and let go since the last call, by program and rule.
-    pub(crate) fn counts(&mut self) -> BTreeMap<(u64, String), SavedCounts> {
+    /// Events kept and let go since the last call, by program and rule.
+    pub(crate) fn counts(&mut self) -> BTreeMap<(u64, String), RuleTotals> {
         std::mem::take(&mut self.counts)
     }
 

@@ -1,4 +1,4 @@
-//! Rules of a session: what programs have kept and let go for it.
+//! Rules of a session, and the events that programs have kept and let go for it.
 //!
 //! ```text
 //! program   counts since it began ──> the session's share: those since it has the rule ──> summary, and events of the trace
@@ -10,7 +10,10 @@ use kymo_lane::{KeyHash, RuleCounts};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::uptime_ns;
-use crate::rule::{RuleOptions, RuleStatus};
+use crate::program::ProgramFacts;
+use crate::protocol::Keep;
+use crate::rule::{RuleOptions, RuleStatus, RuleTotals};
+use crate::session::{RecordingSession, WatchedClocks};
 
 /// Least time between two counts of a rule in a trace.
 const TOLD_NS: i64 = 1_000_000_000;
@@ -25,27 +28,27 @@ pub(crate) struct SessionRules {
     /// Those that triggers ask.
     of_triggers: Vec<RuleOptions>,
     /// By program and rule.
-    pub(crate) places: HashMap<u64, BTreeMap<String, RulePlace>>,
+    pub(crate) places: HashMap<u64, BTreeMap<String, ProgramRule>>,
     /// Counts of programs that are gone, and how many these are, by rule.
-    gone: BTreeMap<String, (SavedCounts, u64)>,
+    gone: BTreeMap<String, (RuleTotals, u64)>,
     /// Programs that cannot ask a rule, and why, by rule.
     without: BTreeMap<String, (BTreeSet<u64>, BTreeSet<String>)>,
 }
 
 /// A rule in a program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct RulePlace {
+pub(crate) struct ProgramRule {
     /// Its number there; `None`: the program cannot ask it.
     pub(crate) number: Option<u8>,
     /// Keys of different epochs are different.
     pub(crate) epoch: u32,
     /// Counts of the number before, and the last that are known.
-    before: SavedCounts,
-    now: SavedCounts,
+    before: RuleTotals,
+    now: RuleTotals,
     /// What the recorder has kept and let go itself.
-    by_recorder: SavedCounts,
+    by_recorder: RuleTotals,
     /// Counts that the trace has, and since when.
-    told: SavedCounts,
+    told: RuleTotals,
     told_ns: i64,
 }
 
@@ -59,43 +62,7 @@ pub(crate) fn kind_hashes(kind: &str) -> impl Iterator<Item = u64> + use<> {
     std::iter::once(text).chain(number.map(|number| KeyHash::new(0).number(number).word()))
 }
 
-/// Counts in a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SavedCounts {
-    pub(crate) kept: u64,
-    pub(crate) let_go: u64,
-    pub(crate) unknown: u64,
-    pub(crate) forgotten: u64,
-}
-
-impl From<RuleCounts> for SavedCounts {
-    fn from(counts: RuleCounts) -> Self {
-        let RuleCounts { kept, let_go, unknown, forgotten } = counts;
-        Self { kept, let_go, unknown, forgotten }
-    }
-}
-
-impl SavedCounts {
-    fn plus(self, other: Self) -> Self {
-        Self {
-            kept: self.kept.saturating_add(other.kept),
-            let_go: self.let_go.saturating_add(other.let_go),
-            unknown: self.unknown.saturating_add(other.unknown),
-            forgotten: self.forgotten.saturating_add(other.forgotten),
-        }
-    }
-
-    fn since(self, before: Self) -> Self {
-        Self {
-            kept: self.kept.saturating_sub(before.kept),
-            let_go: self.let_go.saturating_sub(before.let_go),
-            unknown: self.unknown.saturating_sub(before.unknown),
-            forgotten: self.forgotten.saturating_sub(before.forgotten),
-        }
-    }
-}
-
-impl RulePlace {
+impl ProgramRule {
     /// A rule gets a number in a program that has counted so much under it before.
     pub(crate) fn new(number: u8, before: RuleCounts) -> Self {
         let (before, epoch) = (before.into(), (uptime_ns() / 1000) as u32);
@@ -103,12 +70,12 @@ impl RulePlace {
     }
 
     /// The session's share of the counts.
-    pub(crate) fn counts(&self) -> SavedCounts {
+    pub(crate) fn counts(&self) -> RuleTotals {
         self.now.since(self.before).plus(self.by_recorder)
     }
 
     /// The share, if the trace does not have it yet and it is time; it has, after this.
-    pub(crate) fn untold(&mut self, is_last: bool) -> Option<SavedCounts> {
+    pub(crate) fn untold(&mut self, is_last: bool) -> Option<RuleTotals> {
         let (counts, now) = (self.counts(), uptime_ns());
         let is_due = is_last || now.saturating_sub(self.told_ns) >= TOLD_NS;
         if counts == self.told || !is_due {
@@ -190,7 +157,7 @@ impl SessionRules {
     }
 
     /// The recorder has asked rules itself.
-    pub(crate) fn has_asked(&mut self, counts: BTreeMap<(u64, String), SavedCounts>) {
+    pub(crate) fn has_asked(&mut self, counts: BTreeMap<(u64, String), RuleTotals>) {
         for ((program, rule), counts) in counts {
             let place = self.places.entry(program).or_default().entry(rule).or_default();
             place.by_recorder = place.by_recorder.plus(counts);
@@ -230,6 +197,36 @@ impl SessionRules {
     }
 }
 
+impl RecordingSession {
+    /// Whether it needs a group of its own in programs.
+    pub(crate) fn needs_group(&self) -> bool {
+        self.triggers.is_limited() || !self.rules.all().is_empty()
+    }
+
+    /// Rules have changed.
+    pub(crate) fn rule<T>(&mut self, act: impl FnOnce(&mut SessionRules) -> T) -> T {
+        let result = act(&mut self.rules);
+        self.options.rules = self.rules.all().to_vec();
+        let selection = self.choosing.selection.clone();
+        self.select(selection);
+        self.keep_again();
+        result
+    }
+
+    /// Writes what a program has kept and let go for its rules, where the trace does not have that yet.
+    pub(crate) fn tell_counts(&mut self, program: &ProgramFacts, clocks: &mut WatchedClocks, is_last: bool) {
+        self.rules.has_asked(self.choosing.remembers.counts());
+        let places = self.rules.places.get_mut(&program.identity.key).into_iter().flatten();
+        let untold = places.filter_map(|(name, place)| Some((name.clone(), place.untold(is_last)?)));
+        let untold: Vec<(String, RuleTotals)> = untold.collect();
+        if !untold.is_empty() && self.options.keep == Keep::Oldest {
+            self.with_output(program.identity.clock, clocks, |output, _| {
+                untold.iter().for_each(|(rule, counts)| output.rule(program, rule, counts));
+            });
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,7 +236,7 @@ mod tests {
         let counts = |kept, let_go| RuleCounts { kept, let_go, ..RuleCounts::default() };
         let mut rules = SessionRules::new(vec![RuleOptions::parse("a:b every 10").expect("it is one")]);
         for (program, before) in [(1, counts(5, 50)), (2, counts(0, 0))] {
-            rules.places.entry(program).or_default().insert("b".to_owned(), RulePlace::new(3, before));
+            rules.places.entry(program).or_default().insert("b".to_owned(), ProgramRule::new(3, before));
         }
         rules.learns(1, "b", counts(7, 68));
         rules.learns(2, "b", counts(1, 9));

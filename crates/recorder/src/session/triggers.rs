@@ -76,7 +76,7 @@ pub(crate) struct TriggerPlaces {
 /// Place of a firing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct LastFiring {
+pub(crate) struct LatestFiring {
     program: u64,
     /// The clock's number, and its ticks: of the event, if they are known.
     clock: usize,
@@ -85,7 +85,7 @@ pub(crate) struct LastFiring {
     change: Option<u32>,
 }
 
-impl LastFiring {
+impl LatestFiring {
     fn of(at: &ProgramFiring) -> Self {
         let change = (!at.told.is_late).then_some(at.firing.number as u32);
         Self { program: at.program, clock: at.clock as usize, ticks: at.firing.ticks, change }
@@ -106,7 +106,7 @@ pub(crate) struct SessionTrigger {
     last: Option<TriggerFiring>,
     /// Where its last firing was.
     #[serde(default)]
-    last_at: LastFiring,
+    last_at: LatestFiring,
     /// Matches that the recorder has found, by program, since it is armed or has fired.
     #[serde(default)]
     counted: BTreeMap<u64, u64>,
@@ -129,7 +129,7 @@ impl SessionTrigger {
             since,
             firings: 0,
             last: None,
-            last_at: LastFiring::default(),
+            last_at: LatestFiring::default(),
             counted: BTreeMap::new(),
             suppressed: 0,
             counted_most: 0,
@@ -140,7 +140,7 @@ impl SessionTrigger {
     /// Its state for people; the caller adds that of programs. `nanos` are the nanoseconds since 1970 of ticks of a
     /// clock, as the trace tells them.
     fn status(&self, nanos: impl Fn(usize, u64) -> Option<i64>) -> TriggerStatus {
-        let LastFiring { clock, ticks, .. } = self.last_at;
+        let LatestFiring { clock, ticks, .. } = self.last_at;
         let last =
             self.last.clone().map(|last| TriggerFiring { ns: nanos(clock, ticks).unwrap_or(last.ns), ticks, ..last });
         TriggerStatus {
@@ -422,7 +422,7 @@ impl SessionTriggers {
         }
         trigger.is_armed = trigger.options.repeats;
         trigger.firings += 1;
-        (trigger.last, trigger.last_at) = (Some(at.told.clone()), LastFiring::of(at));
+        (trigger.last, trigger.last_at) = (Some(at.told.clone()), LatestFiring::of(at));
         let (effect, scope, length) = (trigger.options.effect, trigger.options.scope, trigger.options.for_ns);
         let last_events = trigger.options.last;
         let ticks = at.firing.ticks;

@@ -12,7 +12,7 @@ use kymo_writer::EVENT_HEAD_BYTES;
 use crate::clock::ClockSample;
 use crate::program::ProgramIdentity;
 use crate::program::objects::ExecutableObject;
-use crate::session::rules::SavedCounts;
+use crate::rule::RuleTotals;
 use crate::trace::chunk::{PacketOrigin, PacketSpan};
 
 /// Why events were lost.
@@ -276,8 +276,8 @@ impl OwnEvents {
     }
 
     /// What a program has kept and let go for a rule of the session so far.
-    pub(crate) fn rule(&mut self, cycles: u64, program: u64, rule: &str, counts: &SavedCounts) {
-        let SavedCounts { kept, let_go, unknown, forgotten } = *counts;
+    pub(crate) fn rule(&mut self, cycles: u64, program: u64, rule: &str, counts: &RuleTotals) {
+        let RuleTotals { kept, let_go, unknown, forgotten } = *counts;
         let mut fields = [program, kept, let_go, unknown, forgotten].map(u64::to_le_bytes).concat();
         add_texts(&mut fields, [rule]);
         self.put(self.ids[4], cycles, &fields);
@@ -327,7 +327,7 @@ mod tests {
         let loss = TraceLoss { program: 7, lane: 3, why: LossCause::NoLane, events: 4, events_ever: 6, bytes: 0 };
         own.clock(6, &sample);
         let offset = CounterOffset { offset_ticks: -5, error_ticks: 6, trip_ticks: 11 };
-        own.rule(6, 7, "slow", &SavedCounts { kept: 1, let_go: 2, unknown: 3, forgotten: 4 });
+        own.rule(6, 7, "slow", &RuleTotals { kept: 1, let_go: 2, unknown: 3, forgotten: 4 });
         own.cpu_clock(5, 6, &CpuCounter { cpu: 1, offset: Some(offset) });
         own.cpu_clock(5, 6, &CpuCounter { cpu: 2, offset: None });
         own.process(7, &identity, None);

@@ -44,18 +44,6 @@ pub fn act() {
                 counted += number;
             }
             "from" => counted = number,
-            "begin" => begin(number),
-            "end" => end(number),
-            "end-elsewhere" => std::thread::scope(|scope| _ = scope.spawn(|| end(number))),
-            // Of ten jobs one takes longer than the others.
-            "jobs" => (0..number).for_each(|job| {
-                begin(job);
-                let (began, takes) = (Instant::now(), if job % 10 == 9 { 200 } else { 2 });
-                while began.elapsed() < Duration::from_micros(takes) {
-                    std::hint::spin_loop();
-                }
-                end(job);
-            }),
             "slowly" => {
                 for _ in 0..number {
                     COUNT.record(&counted.to_le_bytes());
@@ -107,7 +95,7 @@ pub fn act() {
             "others-on" => until(|| OTHER.is_on()),
             "exit" => std::process::exit(number as i32),
             "die" => std::process::abort(),
-            word => panic!("{word}"),
+            word => act_on_jobs(word, number),
         }
         println!("@done");
     }
@@ -124,23 +112,42 @@ fn offer(value: u64) {
     }
 }
 
+/// The same, of jobs.
+fn act_on_jobs(word: &str, number: u64) {
+    match word {
+        "begin" => begin(number),
+        "end" => end(number),
+        "end-elsewhere" => std::thread::scope(|scope| _ = scope.spawn(|| end(number))),
+        // Of ten jobs one takes longer than the others.
+        "jobs" => (0..number).for_each(|job| {
+            begin(job);
+            let (began, takes) = (Instant::now(), if job % 10 == 9 { 200 } else { 2 });
+            while began.elapsed() < Duration::from_micros(takes) {
+                std::hint::spin_loop();
+            }
+            end(job);
+        }),
+        word => panic!("{word}"),
+    }
+}
+
 /// Kinds of jobs.
 const KINDS: [&str; 2] = ["even", "odd"];
 
 fn begin(value: u64) {
     #[repr(C)]
-    struct Arguments(u64, *const u8, u64);
+    struct BeginArguments(u64, *const u8, u64);
     let kind = KINDS[value as usize % 2];
-    if BEGIN.is_on() && BEGIN.is_kept(&Arguments(value, kind.as_ptr(), kind.len() as u64)) {
+    if BEGIN.is_on() && BEGIN.is_kept(&BeginArguments(value, kind.as_ptr(), kind.len() as u64)) {
         put(&BEGIN, &[&value.to_le_bytes(), &(kind.len() as u16).to_le_bytes(), kind.as_bytes()]);
     }
 }
 
 fn end(value: u64) {
     #[repr(C)]
-    struct Arguments(*const u8, u64, u64);
+    struct EndArguments(*const u8, u64, u64);
     let kind = KINDS[value as usize % 2];
-    if END.is_on() && END.is_kept(&Arguments(kind.as_ptr(), kind.len() as u64, value)) {
+    if END.is_on() && END.is_kept(&EndArguments(kind.as_ptr(), kind.len() as u64, value)) {
         put(&END, &[&(kind.len() as u16).to_le_bytes(), kind.as_bytes(), &value.to_le_bytes()]);
     }
 }

@@ -1,21 +1,21 @@
-//! Rules of sessions in a program: what each event has to do with them, their limits and counts.
+//! Rules of sessions in a program: their events, limits and counts.
 
 use std::collections::{BTreeMap, HashMap};
 
-use kymo_lane::judgement::{JudgementKind, KeyValue, RuleKey, RuleNumber, RuleTest as LaneTest};
+use kymo_lane::judgement::{JudgedTest, JudgementKind, KeyPart, RuleKey, RuleNumber};
 use kymo_lane::{KindPlace, RULES_MAX};
 use kymo_schema::definition::EventClass;
 
 use super::Served;
 use crate::filters::{Placed, key_value};
 use crate::rule::{KeyField, RuleKind, RuleLimit, RuleQuestion, RuleStatus, RuleTest};
-use crate::session::rules::{RulePlace, SessionRules, kind_hashes};
+use crate::session::rules::{ProgramRule, SessionRules, kind_hashes};
 use crate::session::{RecordingSession, WatchedClocks};
 
 /// Kinds of a rule that a status names.
 const KINDS_MAX: usize = 64;
 
-/// What an event has to do with rules.
+/// Rules of an event.
 #[derive(Debug, Default)]
 pub(super) struct EventRules {
     /// Rules that remember its time, each with its keys.
@@ -30,7 +30,7 @@ pub(super) struct EventRules {
 pub(super) type RuleProblem = (String, String, String);
 
 impl Served {
-    /// What events that are not switched yet have to do with rules.
+    /// Rules of events that are not switched yet.
     pub(super) fn event_rules(&mut self, sessions: &[&RecordingSession]) -> HashMap<u16, EventRules> {
         let mut all = HashMap::<u16, EventRules>::new();
         let mut problems: Vec<RuleProblem> = Vec::new();
@@ -38,7 +38,7 @@ impl Served {
             let Some(group) = session.triggers.group(self.key()) else { continue };
             let Some(places) = session.rules.places.get(&self.key()) else { continue };
             for rule in session.rules.everything() {
-                let Some(RulePlace { number: Some(number), epoch, .. }) = places.get(&rule.name) else { continue };
+                let Some(ProgramRule { number: Some(number), epoch, .. }) = places.get(&rule.name) else { continue };
                 let number = RuleNumber { number: *number, epoch: *epoch };
                 let mut problem = |why: String| problems.push((session.name.clone(), rule.name.clone(), why));
                 for id in &self.unsettled {
@@ -110,7 +110,7 @@ impl Served {
             let counts = free.and_then(|number| lane.counts(number).ok());
             if let (Some(number), Some(counts)) = (free, counts) {
                 numbers.push(number);
-                let place = RulePlace::new(number, counts);
+                let place = ProgramRule::new(number, counts);
                 new.push((number, place.epoch));
                 places_of(session, key).insert(rule.name.clone(), place);
             } else {
@@ -119,7 +119,7 @@ impl Served {
                     _ => "a program has too many rules, or sessions with rules and triggers",
                 };
                 session.rules.lacks(key, &rule.name, why);
-                places_of(session, key).insert(rule.name.clone(), RulePlace::default());
+                places_of(session, key).insert(rule.name.clone(), ProgramRule::default());
             }
         }
         self.set_limits(session);
@@ -151,7 +151,7 @@ impl Served {
         }
     }
 
-    /// Sessions learn what the program has counted for their rules, and what it cannot ask. Their traces have the counts
+    /// Sessions learn the program's counts for their rules, and those that it cannot ask. Their traces have the counts
     /// once in a second, and the last ones.
     pub(crate) fn tell_rules(&mut self, sessions: &mut [RecordingSession], clocks: &mut WatchedClocks, is_last: bool) {
         let key = self.key();
@@ -188,8 +188,7 @@ impl Served {
             return;
         };
         let is_number = self.events().any(|(_, class)| {
-            status.options.takes_name(&class.full_name())
-                && matches!(key_value(class, per), Ok(KeyValue::Number { .. }))
+            status.options.takes_name(&class.full_name()) && matches!(key_value(class, per), Ok(KeyPart::Number { .. }))
         });
         // If the program is gone, nothing is added.
         let _ = lane.kinds(number, |kind| {
@@ -215,14 +214,14 @@ impl Served {
     }
 }
 
-fn places_of(session: &mut RecordingSession, program: u64) -> &mut BTreeMap<String, RulePlace> {
+fn places_of(session: &mut RecordingSession, program: u64) -> &mut BTreeMap<String, ProgramRule> {
     session.rules.places.entry(program).or_default()
 }
 
 /// Keys of a rule among the arguments of a class, and its kind.
 fn keys(asks: &RuleQuestion, class: &EventClass, is_begin: bool) -> Result<Vec<JudgementKind>, String> {
     let key = |field: &KeyField| match field {
-        KeyField::Thread => Ok(KeyValue::Thread),
+        KeyField::Thread => Ok(KeyPart::Thread),
         KeyField::Field { end, begin } => key_value(class, if is_begin { begin } else { end }),
     };
     let mut keys = Vec::new();
@@ -237,14 +236,14 @@ fn keys(asks: &RuleQuestion, class: &EventClass, is_begin: bool) -> Result<Vec<J
     Ok(keys)
 }
 
-fn test(test: &RuleTest) -> LaneTest {
+fn test(test: &RuleTest) -> JudgedTest {
     match test {
-        RuleTest::Over { limit: RuleLimit::Time(_), .. } => LaneTest::Over(0),
+        RuleTest::Over { limit: RuleLimit::Time(_), .. } => JudgedTest::Over(0),
         RuleTest::Over { limit: RuleLimit::Percentile(part), .. } => {
-            LaneTest::Over((u64::from(*part) * (1 << 32) / 1_000_000).max(1) as u32)
+            JudgedTest::Over((u64::from(*part) * (1 << 32) / 1_000_000).max(1) as u32)
         }
-        RuleTest::Every(_) => LaneTest::Every,
-        RuleTest::AtMost { .. } => LaneTest::AtMost,
+        RuleTest::Every(_) => JudgedTest::Every,
+        RuleTest::AtMost { .. } => JudgedTest::AtMost,
     }
 }
 
