@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn each_problem_has_its_place() {
         let texts = [
-            "",
+            "slow:",
             "end over 5ms since a:b",
             "a:end",
             "a:end after 5ms",
@@ -251,10 +251,10 @@ mod tests {
             format!("--- {text}\n{}", problem.render(text))
         };
         expect_test::expect![[r#"
-            --- 
+            --- slow:
             expected an event `PROVIDER:NAME`, found the end
-    
-                ^
+                slow:
+                     ^
             --- end over 5ms since a:b
             an event is called PROVIDER:NAME; `end:*` is all of a provider, `*:end` one of this name of any
                 end over 5ms since a:b
