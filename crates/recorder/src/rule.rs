@@ -278,6 +278,9 @@ pub struct RuleStatus {
     pub without: u64,
     /// Why not.
     pub why: Vec<String>,
+    /// Patterns that match no event, and fields that events lack.
+    #[serde(default)]
+    pub problems: Vec<String>,
     /// Its running limit in nanoseconds, the largest of all programs; with kinds, see there.
     #[serde(default)]
     pub running_ns: Option<u64>,

@@ -178,14 +178,14 @@ unsafe extern "C" fn judge_by_rules(arguments: *const u8, slot_and_size: u64) ->
     }
     // Ticks since the begin, if all rules keep the event.
     let is_later = Cell::new(false);
-    let asked = |judged: &Judged| {
+    let asked = |judged: &Judged, is_kept_unknown: bool| {
         // Safety: see above.
         if !unsafe { judged.question.is_yes(arguments, slot_and_size) } {
             return None;
         }
         judged.rules.iter().try_fold(0, |since, rule| {
             // Safety: see above.
-            match unsafe { rule.answer(&program, arguments, now) } {
+            match unsafe { rule.answer(&program, arguments, now, is_kept_unknown) } {
                 RuleAnswer::No => None,
                 RuleAnswer::Yes(ticks) => Some(if ticks == 0 { since } else { ticks }),
                 RuleAnswer::Later => {
@@ -197,14 +197,14 @@ unsafe extern "C" fn judge_by_rules(arguments: *const u8, slot_and_size: u64) ->
     };
     let mut hits = 0;
     for trigger in judgement.triggers {
-        hits |= u32::from(asked(trigger).is_some()) << trigger.about;
+        hits |= u32::from(asked(trigger, false).is_some()) << trigger.about;
     }
     let recording = program.recording();
     let (mut kept, mut since) = (0, None);
     for group in judgement.groups {
         let bits = group.about & recording & !kept;
         if bits != 0
-            && let Some(ticks) = asked(group)
+            && let Some(ticks) = asked(group, true)
         {
             kept |= bits;
             since.get_or_insert([0; 8])[bits.trailing_zeros() as usize % 8] = ticks;

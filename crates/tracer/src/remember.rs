@@ -142,7 +142,7 @@ impl JudgedRule {
         }
     }
 
-    /// Whether the event is kept.
+    /// Whether the event is kept; `is_kept_unknown`: also one whose begin is not known.
     ///
     /// # Safety
     ///
@@ -153,6 +153,7 @@ impl JudgedRule {
         program: &ProgramSide<'_, Mapped>,
         arguments: *const u8,
         now: u64,
+        is_kept_unknown: bool,
     ) -> RuleAnswer {
         let Some(shared) = self.shared(program) else { return RuleAnswer::Later };
         // Safety: see above.
@@ -166,7 +167,7 @@ impl JudgedRule {
                 Some(_) => (RuleAnswer::No, false),
                 None => {
                     program.count(shared, RuleCount::Unknown, line());
-                    (RuleAnswer::Yes(0), false)
+                    (is_kept(is_kept_unknown), false)
                 }
             },
             Some(JudgedTest::Every) => {

@@ -273,8 +273,20 @@ const KINDS_SHOWN: usize = 10;
 
 /// A rule with its counts and limits, for people.
 pub(super) fn rule_status(status: &RuleStatus, out: &mut impl Write) -> io::Result<()> {
-    let RuleStatus { options, words, kept, let_go, unknown, forgotten, programs, without, why, running_ns, kinds } =
-        status;
+    let RuleStatus {
+        options,
+        words,
+        kept,
+        let_go,
+        unknown,
+        forgotten,
+        programs,
+        without,
+        why,
+        problems,
+        running_ns,
+        kinds,
+    } = status;
     let ns = |ns: u64| duration(ns.into());
     writeln!(
         out,
@@ -290,7 +302,8 @@ pub(super) fn rule_status(status: &RuleStatus, out: &mut impl Write) -> io::Resu
         writeln!(out, "            {}", now.join("; "))?;
     }
     if *unknown > 0 {
-        writeln!(out, "            {} of these had no known begin, and are kept", grouped(*unknown))?;
+        let fate = if options.name.starts_with("trigger:") { "fire nothing" } else { "are kept" };
+        writeln!(out, "            {} of these had no known begin, and {fate}", grouped(*unknown))?;
     }
     if *forgotten > 0 {
         writeln!(out, "            {} were forgotten, as there were too many at a time", counted(*forgotten, "key"))?;
@@ -303,6 +316,9 @@ pub(super) fn rule_status(status: &RuleStatus, out: &mut impl Write) -> io::Resu
     }
     if kinds.len() > KINDS_SHOWN {
         writeln!(out, "            and {} more", counted((kinds.len() - KINDS_SHOWN) as u64, "kind"))?;
+    }
+    for problem in problems {
+        writeln!(out, "            {problem}")?;
     }
     if *without > 0 {
         let all = counted((*programs).max(*without), "program");

@@ -230,6 +230,13 @@ fn rules_are_added_changed_and_removed() {
         let told = place.says(words, status);
         assert!(told.contains(why), "{words:?}: {told}");
     }
+    let told_of = place.says(&["limit", "--add", "lost: test:ned over 5ms since test:begin by valeu"], 1);
+    for why in [
+        "no event of a program is called `test:ned`; did you mean `test:end`?",
+        "test:begin has no field `valeu`; there is `value`",
+    ] {
+        assert!(told_of.contains(why), "{told_of}");
+    }
     place.says(&["stop"], 0);
     let wanted: Vec<u64> = (0..12).chain([20, 25, 30, 31]).collect();
     assert_eq!(counts(&place, "some"), wanted);

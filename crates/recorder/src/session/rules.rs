@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::uptime_ns;
 use crate::program::ProgramFacts;
 use crate::protocol::Keep;
-use crate::rule::{RuleOptions, RuleStatus, RuleTotals};
+use crate::rule::{RuleOptions, RuleStatus, RuleTest, RuleTotals};
 use crate::session::{RecordingSession, WatchedClocks};
 
 /// Least time between two counts of a rule in a trace.
@@ -33,6 +33,18 @@ pub(crate) struct SessionRules {
     gone: BTreeMap<String, (RuleTotals, u64)>,
     /// Programs that cannot ask a rule, and why, by rule.
     without: BTreeMap<String, (BTreeSet<u64>, BTreeSet<String>)>,
+    /// Events that a rule cannot be about, and why, by rule.
+    misfits: BTreeMap<String, BTreeSet<String>>,
+    /// Whether the patterns of a rule, and those of its begins, have matched an event, and names like theirs.
+    matches: BTreeMap<String, [RuleMatch; 2]>,
+}
+
+/// Matches of patterns with the events of programs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RuleMatch {
+    pub(crate) is_matched: bool,
+    /// Names like them.
+    near: BTreeSet<String>,
 }
 
 /// A rule in a program.
@@ -133,6 +145,8 @@ impl SessionRules {
         self.places.values_mut().for_each(|places| _ = places.remove(name));
         self.gone.remove(name);
         self.without.remove(name);
+        self.misfits.remove(name);
+        self.matches.remove(name);
     }
 
     /// A rule, to set its limits.
@@ -147,6 +161,45 @@ impl SessionRules {
         if whys.len() < WHYS_MAX {
             whys.insert(why.to_owned());
         }
+    }
+
+    /// A rule cannot be about some events of a program.
+    pub(crate) fn misfits(&mut self, name: &str, why: String) {
+        let known = self.misfits.entry(name.to_owned()).or_default();
+        if known.len() < WHYS_MAX {
+            known.insert(why);
+        }
+    }
+
+    /// Whether patterns of a rule have matched an event so far: its own, and those of its begins.
+    pub(crate) fn has_matched(&self, name: &str, is_begin: bool) -> bool {
+        self.matches.get(name).is_some_and(|matches| matches[usize::from(is_begin)].is_matched)
+    }
+
+    /// Patterns of a rule match an event of a program, or there are names like theirs.
+    pub(crate) fn matches(&mut self, name: &str, is_begin: bool, is_matched: bool, near: Vec<String>) {
+        let known = &mut self.matches.entry(name.to_owned()).or_default()[usize::from(is_begin)];
+        known.is_matched |= is_matched;
+        if known.near.is_empty() {
+            known.near.extend(near);
+        }
+    }
+
+    /// What is wrong with a rule, for people.
+    fn problems(&self, rule: &RuleOptions) -> Vec<String> {
+        let mut all: Vec<String> = self.misfits.get(&rule.name).into_iter().flatten().cloned().collect();
+        let begins = match &rule.asks.test {
+            RuleTest::Over { since, .. } => Some(since),
+            RuleTest::Every(_) | RuleTest::AtMost { .. } => None,
+        };
+        for (patterns, matches) in
+            [Some(&rule.events), begins].into_iter().zip(self.matches.get(&rule.name).into_iter().flatten())
+        {
+            let Some(patterns) = patterns.filter(|_| !matches.is_matched) else { continue };
+            let near = matches.near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            all.push(format!("no event of a program is called `{}`{near}", patterns.join(",")));
+        }
+        all
     }
 
     /// A program has these counts now.
@@ -189,6 +242,7 @@ impl SessionRules {
                 programs: programs + here().count() as u64,
                 without: without.map_or(0, |(programs, _)| programs.len() as u64),
                 why: without.map_or_else(Vec::new, |(_, whys)| whys.iter().cloned().collect()),
+                problems: self.problems(options),
                 running_ns: None,
                 kinds: Vec::new(),
             }

@@ -86,6 +86,8 @@ pub(crate) struct Served {
     judged: HashMap<triggers::JudgedTrigger, u64>,
     /// Rules that the program does not ask about some events, to be told.
     rule_problems: BTreeSet<rules::RuleProblem>,
+    /// Events that rules cannot be about, to be told.
+    rule_misfits: BTreeSet<rules::RuleProblem>,
 }
 
 /// A program that no session wants events of.
@@ -173,6 +175,7 @@ impl Served {
             watch: TriggerWatch::default(),
             judged: HashMap::new(),
             rule_problems: BTreeSet::new(),
+            rule_misfits: BTreeSet::new(),
         };
         served.note(new);
         served.note_full();

@@ -33,21 +33,21 @@ impl Served {
     /// Rules of events that are not switched yet.
     pub(super) fn event_rules(&mut self, sessions: &[&RecordingSession]) -> HashMap<u16, EventRules> {
         let mut all = HashMap::<u16, EventRules>::new();
-        let mut problems: Vec<RuleProblem> = Vec::new();
+        let mut misfits: Vec<RuleProblem> = Vec::new();
         for session in sessions {
             let Some(group) = session.triggers.group(self.key()) else { continue };
             let Some(places) = session.rules.places.get(&self.key()) else { continue };
             for rule in session.rules.everything() {
                 let Some(ProgramRule { number: Some(number), epoch, .. }) = places.get(&rule.name) else { continue };
                 let number = RuleNumber { number: *number, epoch: *epoch };
-                let mut problem = |why: String| problems.push((session.name.clone(), rule.name.clone(), why));
+                let mut misfit = |why: String| misfits.push((session.name.clone(), rule.name.clone(), why));
                 for id in &self.unsettled {
                     let Some(Some(class)) = self.program.known().events.get(usize::from(*id)) else { continue };
                     let name = class.full_name();
                     if rule.asks.begins_at(&name) {
                         match keys(&rule.asks, class, true) {
                             Ok(keys) => all.entry(*id).or_default().begins.push((number, keys)),
-                            Err(why) => problem(why),
+                            Err(why) => misfit(why),
                         }
                     }
                     if rule.takes_name(&name) {
@@ -63,13 +63,13 @@ impl Served {
                                 asked.push(JudgementKind::Rule(number, test(&rule.asks.test)));
                                 asked.extend(keys);
                             }
-                            Err(why) => problem(why),
+                            Err(why) => misfit(why),
                         }
                     }
                 }
             }
         }
-        self.rule_problems.extend(problems);
+        self.rule_misfits.extend(misfits);
         all
     }
 
@@ -159,7 +159,12 @@ impl Served {
             let its = sessions.iter_mut().find(|known| known.name == session);
             its.into_iter().for_each(|session| session.rules.lacks(key, &rule, &why));
         }
+        for (session, rule, why) in std::mem::take(&mut self.rule_misfits) {
+            let its = sessions.iter_mut().find(|known| known.name == session);
+            its.into_iter().for_each(|session| session.rules.misfits(&rule, why.clone()));
+        }
         for session in sessions {
+            self.match_rules(session);
             let places = session.rules.places.get(&key).into_iter().flatten();
             let numbers: Vec<(String, u8)> =
                 places.filter_map(|(name, place)| Some((name.clone(), place.number?))).collect();
@@ -169,6 +174,29 @@ impl Served {
                 }
             }
             session.tell_counts(self.program.known(), clocks, is_last);
+        }
+    }
+
+    /// A session learns which patterns of its rules match events of the program.
+    fn match_rules(&self, session: &mut RecordingSession) {
+        if !session.takes_program(&self.who) {
+            return;
+        }
+        let names = || self.events().map(|(_, class)| class.full_name());
+        for rule in session.rules.everything().cloned().collect::<Vec<_>>() {
+            let begins = match &rule.asks.test {
+                RuleTest::Over { since, .. } => Some(since),
+                RuleTest::Every(_) | RuleTest::AtMost { .. } => None,
+            };
+            for (is_begin, patterns) in [(false, Some(&rule.events)), (true, begins)] {
+                let Some(patterns) = patterns.filter(|_| !session.rules.has_matched(&rule.name, is_begin)) else {
+                    continue;
+                };
+                let takes = |name: String| if is_begin { rule.asks.begins_at(&name) } else { rule.takes_name(&name) };
+                let (is_matched, known) = (names().any(takes), names().collect::<Vec<_>>());
+                let near = kymo_filter::nearest(&patterns[0], known.iter().map(String::as_str));
+                session.rules.matches(&rule.name, is_begin, is_matched, near);
+            }
         }
     }
 
