@@ -60,6 +60,7 @@ mod status;
 #[cfg(target_os = "linux")]
 mod terminal;
 #[cfg(target_os = "linux")]
+mod trigger_storm;
 mod triggers;
 mod usage;
 #[cfg(all(unix, feature = "view"))]
