@@ -206,6 +206,21 @@ withInvented("who records", (stage) => {
     await page.close();
   });
 
+  test("sets limits of rules", async () => {
+    stage.server.recorder.rules = [{ name: "slow", words: "server:request_end over 5ms since server:request_begin by id", limit: "5ms", is_set: false, running_ns: null, kinds: [], kept: 12, let_go: 3444, unknown: 1, forgotten: 0, without: 0, problems: [], why: null }];
+    const page = await open();
+    const rules = page.getByRole("region", { name: "Rules" });
+    await expect.poll(() => rules.textContent()).toMatch(/slow: only server:request_end over 5ms since server:request_begin by id.*kept 12 of 3,456 events, 1 without a known begin/);
+    await rules.getByRole("textbox", { name: "Limit of slow" }).fill("20ms");
+    await rules.getByRole("button", { name: "Set limit" }).click();
+    await expect.poll(asked).toEqual({ act: "limit", rule: "slow", limit: "20ms" });
+    await expect.poll(() => rules.textContent()).toContain("limit 20ms");
+    await rules.getByRole("button", { name: "Reset slow" }).click();
+    await expect.poll(asked).toEqual({ act: "limit", rule: "slow", limit: null });
+    await expect.poll(() => rules.getByRole("button", { name: "Reset slow" }).count()).toBe(0);
+    await page.close();
+  });
+
   test("starts and stops at events", async () => {
     const page = await open();
     const triggers = page.getByRole("region", { name: "Triggers" });

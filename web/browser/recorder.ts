@@ -23,6 +23,24 @@ interface Act {
   readonly repeat?: boolean;
   readonly trigger?: string;
   readonly on?: boolean;
+  readonly rule?: string;
+  readonly limit?: string | null;
+}
+
+interface Rule {
+  readonly name: string;
+  readonly words: string;
+  limit: string;
+  is_set: boolean;
+  readonly running_ns: number | null;
+  readonly kinds: readonly unknown[];
+  kept: number;
+  let_go: number;
+  readonly unknown: number;
+  readonly forgotten: number;
+  readonly without: number;
+  readonly problems: readonly string[];
+  readonly why: string | null;
 }
 
 interface Trigger {
@@ -68,6 +86,7 @@ export class Recorder {
   classes: Class[] = [];
   on = true;
   triggers: Trigger[] = [];
+  rules: Rule[] = [];
   /** The requests, as texts. */
   readonly asked: string[] = [];
   /** It refuses with this sentence. */
@@ -100,7 +119,7 @@ export class Recorder {
     const { state, mode, milliseconds, events, bytes, programs, lost, problems, problem } = this;
     const snapshots = mode === "overwrite" ? this.snapshots : null;
     const classes = state === "ended" ? [] : this.classes;
-    const session = { session: "server", output: "/home/somebody/kymo-traces/server", state, mode, on: this.on, triggers: this.triggers, command: "./server 1", milliseconds, events, bytes, programs, lost, late_programs: this.latePrograms, late_folders: [], has_gap: this.hasGap, filtered: 310, problems, snapshots, classes, more_classes: 0 };
+    const session = { session: "server", output: "/home/somebody/kymo-traces/server", state, mode, on: this.on, triggers: this.triggers, rules: this.rules, command: "./server 1", milliseconds, events, bytes, programs, lost, late_programs: this.latePrograms, late_folders: [], has_gap: this.hasGap, filtered: 310, problems, snapshots, classes, more_classes: 0 };
     return JSON.stringify({ recording: this.isThere ? session : null, problem });
   }
 
@@ -142,6 +161,11 @@ export class Recorder {
         return this.said("");
       case "turn":
         this.on = act.on === true;
+        return this.said("");
+      case "limit":
+        for (const one of this.rules.filter(({ name }) => name === act.rule)) {
+          [one.limit, one.is_set] = act.limit === null || act.limit === undefined ? ["5ms", false] : [act.limit, true];
+        }
         return this.said("");
       case "stop":
         this.state = "ended";

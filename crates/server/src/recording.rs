@@ -82,6 +82,14 @@ pub(crate) enum RecordingChange {
     Remove { trigger: String },
     /// Records from now on, or no more; the session stays.
     Turn { on: bool },
+    /// Sets the limit of a rule, in words, of one kind of its events or of all; without one, that of its words again.
+    Limit {
+        rule: String,
+        #[serde(default)]
+        kind: Option<String>,
+        #[serde(default)]
+        limit: Option<String>,
+    },
     /// Writes the current content of a flight recorder.
     Snapshot {},
     /// Ends the session.
@@ -320,6 +328,7 @@ fn check(wanted: &RecordingChange) -> Result<(), RequestRefusal> {
         RecordingChange::Arm { .. }
         | RecordingChange::Remove { .. }
         | RecordingChange::Turn { .. }
+        | RecordingChange::Limit { .. }
         | RecordingChange::Snapshot {}
         | RecordingChange::Stop {} => return Ok(()),
     };

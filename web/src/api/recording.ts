@@ -1,7 +1,7 @@
 // Asks the recorder of the shown traces, by way of the server: for the state of its session, and to change it.
 
 import { ShapeFault, type Shape } from "../model/json.ts";
-import { readMatched, readRecording, readSnapshot, type Matched, type Recording, type Snapshot, type Switching, type TriggerEffect, type TriggerTurn } from "../model/recording.ts";
+import { readMatched, readRecording, readSnapshot, type LimitChange, type Matched, type Recording, type Snapshot, type Switching, type TriggerEffect, type TriggerTurn } from "../model/recording.ts";
 import { ApiFault, type Client } from "./client.ts";
 
 /** The session that records the shown traces; `null`: there is none, or the server is older than that. Throws an `ApiFault`, as all of these do. */
@@ -35,6 +35,11 @@ export async function addTrigger(client: Client, effect: TriggerEffect, events: 
 
 /** Arms a trigger anew or removes it; or starts and stops the session now. */
 export async function turnTrigger(client: Client, body: TriggerTurn): Promise<Recording | null> {
+  return understood(client.post("recording", JSON.stringify(body)), readRecording);
+}
+
+export async function setLimit(client: Client, rule: string, limit: string | null): Promise<Recording | null> {
+  const body: LimitChange = { act: "limit", rule, limit };
   return understood(client.post("recording", JSON.stringify(body)), readRecording);
 }
 

@@ -17,6 +17,7 @@ test("what the server says of a session is read", () => {
     mode: "write",
     isOn: true,
     triggers: [],
+    rules: [],
     command: "./server 1",
     milliseconds: 1_500,
     events: 12_345_678_901_234,

@@ -38,6 +38,22 @@ export interface Trigger {
   readonly why: string | null;
 }
 
+/** A rule: of some events, the session keeps only those that took long, or some of many. */
+export interface Rule {
+  readonly name: string;
+  readonly words: string;
+  /** Its limit now, in words. */
+  readonly limit: string;
+  /** That is not the limit of its words. */
+  readonly isSet: boolean;
+  readonly runningNs: number | null;
+  readonly kept: number;
+  readonly letGo: number;
+  readonly unknown: number;
+  readonly problems: readonly string[];
+  readonly why: string | null;
+}
+
 /** Events that are missing, by where they were lost. */
 export interface Lost {
   readonly full: number;
@@ -56,6 +72,7 @@ export interface Recording {
   /** It records now: a trigger may have stopped it, or still have to start it. */
   readonly isOn: boolean;
   readonly triggers: readonly Trigger[];
+  readonly rules: readonly Rule[];
   readonly command: string | null;
   readonly milliseconds: number;
   readonly events: number;
@@ -96,6 +113,7 @@ export function readRecording(shape: Shape): Recording | null {
     // Servers that are older have no triggers.
     isOn: !found.get("on").given || found.get("on").flag(),
     triggers: found.get("triggers").given ? found.get("triggers").list().map(readTrigger) : [],
+    rules: found.get("rules").given ? found.get("rules").list().map(readRule) : [],
     command: textIn(found.get("command")),
     milliseconds: found.get("milliseconds").number(),
     events: found.get("events").number(),
@@ -117,6 +135,29 @@ export function readRecording(shape: Shape): Recording | null {
 
 function readLost(shape: Shape): Lost {
   return { full: shape.get("full").number(), noLane: shape.get("no_lane").number(), unwritten: shape.get("unwritten").number(), undefined: shape.get("undefined").number() };
+}
+
+function readRule(shape: Shape): Rule {
+  const running = shape.get("running_ns");
+  return {
+    name: shape.get("name").text(),
+    words: shape.get("words").text(),
+    limit: shape.get("limit").text(),
+    isSet: shape.get("is_set").flag(),
+    runningNs: running.given ? running.number() : null,
+    kept: shape.get("kept").number(),
+    letGo: shape.get("let_go").number(),
+    unknown: shape.get("unknown").number(),
+    problems: textsIn(shape.get("problems")),
+    why: textIn(shape.get("why")),
+  };
+}
+
+/** The events of a rule in words. */
+export function ruleState({ kept, letGo, unknown }: Rule): string {
+  const all = kept + letGo;
+  const those = `kept ${kept.toLocaleString("en")} of ${all.toLocaleString("en")} ${all === 1 ? "event" : "events"}`;
+  return unknown === 0 ? those : `${those}, ${unknown.toLocaleString("en")} without a known begin`;
 }
 
 function readTrigger(shape: Shape): Trigger {
@@ -186,6 +227,13 @@ export function readMatched(shape: Shape): Matched {
     unmatched: shape.get("unmatched").list().map((one) => ({ pattern: one.get("pattern").text(), near: textsIn(one.get("near")) })),
     notes: textsIn(shape.get("notes")),
   };
+}
+
+/** A change of a rule's limit; `null`: that of its words again. */
+export interface LimitChange {
+  readonly act: "limit";
+  readonly rule: string;
+  readonly limit: string | null;
 }
 
 /** A change of triggers. */

@@ -3,7 +3,7 @@ import type { Recording } from "../model/recording.ts";
 import { FIRST_RECORD, answered, asking, refused, switchingTo, withRecording } from "./record.ts";
 import { FIRST_STATE } from "./viewer.ts";
 
-const SESSION: Recording = { session: "a", output: "/a", state: "recording", mode: "write", isOn: true, triggers: [], command: null, milliseconds: 500, events: 10, bytes: 0, programs: 1, lost: { full: 0, noLane: 0, unwritten: 0, undefined: 0 }, latePrograms: 0, lateFolders: [], hasGap: false, filtered: 0, problems: [], snapshots: null, classes: [], moreClasses: 0, problem: null };
+const SESSION: Recording = { session: "a", output: "/a", state: "recording", mode: "write", isOn: true, triggers: [], rules: [], command: null, milliseconds: 500, events: 10, bytes: 0, programs: 1, lost: { full: 0, noLane: 0, unwritten: 0, undefined: 0 }, latePrograms: 0, lateFolders: [], hasGap: false, filtered: 0, problems: [], snapshots: null, classes: [], moreClasses: 0, problem: null };
 
 test("a session is known from when the recorder tells of it, and has ended when it does not any more", () => {
   expect(withRecording(FIRST_STATE, null)).toBe(FIRST_STATE);

@@ -4,8 +4,8 @@ import { advice, type FaultKind } from "../model/fault.ts";
 import { sentenceOf, withSample, type Matched, type Recording, type Snapshot, type Switching } from "../model/recording.ts";
 import type { State } from "./viewer.ts";
 
-/** The part of the tab that something is said in: the session itself, its triggers, the box for patterns, the list of classes. */
-export type Place = "session" | "triggers" | "box" | "classes";
+/** The part of the tab that something is said in: the session itself, its triggers and rules, the box for patterns, the list of classes. */
+export type Place = "session" | "triggers" | "rules" | "box" | "classes";
 
 export interface Refusal {
   readonly place: Place;
@@ -57,6 +57,7 @@ export function switchingTo(state: RecordState, name: string, to: boolean | null
 
 const NEXT: Readonly<Record<Place, string>> = {
   session: "Nothing was changed; `kymo status` says how the session is.",
+  rules: "Nothing was changed; `kymo limit` lists the session's rules.",
   triggers: "Nothing was changed; `kymo trigger` lists the session's triggers.",
   box: "Nothing was changed: correct it, and try again.",
   classes: "Nothing was changed; `kymo status --events` says what programs have.",

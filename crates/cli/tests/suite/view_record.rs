@@ -188,6 +188,24 @@ fn a_program_is_shown_while_it_is_recorded_and_changed_from_there() {
     program.tell("count 100");
     assert!(viewer.refused(&json!({"act": "snapshot"})).contains("snapshots are of sessions with `--mode overwrite`"));
 
+    // The limit of a rule.
+    place.says(
+        &["limit", "--add", "test:count every 10", "--session", changed["recording"]["session"].as_str().unwrap()],
+        0,
+    );
+    let changed = viewer.change(&json!({"act": "limit", "rule": "count", "limit": "20"}));
+    let rule = &changed["recording"]["rules"][0];
+    assert_eq!(
+        (&rule["words"], &rule["limit"], &rule["is_set"]),
+        (&json!("test:count every 10"), &json!("20"), &json!(true)),
+        "{changed}"
+    );
+    assert!(
+        viewer
+            .refused(&json!({"act": "limit", "rule": "count", "limit": "soon"}))
+            .contains("`soon` is no number of events")
+    );
+
     // The program goes on without being recorded.
     let changed = viewer.change(&json!({"act": "stop"}));
     let ended = changed["recording"].clone();

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use kymo_recorder::client::{Client, ClientProblem, has_sessions, kept_sessions, nonsense};
 use kymo_recorder::protocol::{
-    ClassesStatus, Keep, Matched, RecorderReply, RecorderRequest, SessionStatus, SessionSummary, TriggerTurn,
+    ClassesStatus, Keep, Matched, RecorderReply, RecorderRequest, RuleChange, SessionStatus, SessionSummary,
+    TriggerTurn,
 };
+use kymo_recorder::rule::RuleStatus;
 use kymo_recorder::select::{SelectionRule, SelectionStep, StepKind};
 use kymo_recorder::trigger::{TriggerEffect, TriggerOptions, TriggerScope, TriggerStatus};
 use serde_json::{Value, json};
@@ -45,6 +47,7 @@ impl Recorded {
             "command": command,
             "on": is_on,
             "triggers": triggers.iter().map(trigger).collect::<Vec<_>>(),
+            "rules": summary.rules.iter().map(rule).collect::<Vec<_>>(),
             "classes": classes.classes.iter().map(class).collect::<Vec<_>>(),
             "more_classes": classes.more,
         });
@@ -110,6 +113,27 @@ fn trigger(status: &TriggerStatus) -> Value {
         "suppressed": status.suppressed,
         "last": last,
         "watched": status.watched,
+        "why": (!status.why.is_empty()).then(|| status.why.join("; ")),
+    })
+}
+
+fn rule(status: &RuleStatus) -> Value {
+    let kinds = status.kinds.iter().map(
+        |kind| json!({"name": kind.name, "running_ns": kind.running_ns, "set_ns": kind.set_ns, "events": kind.events}),
+    );
+    json!({
+        "name": status.options.name,
+        "words": status.words,
+        "limit": status.options.limit(),
+        "is_set": status.options.set.is_some(),
+        "running_ns": status.running_ns,
+        "kinds": kinds.collect::<Vec<_>>(),
+        "kept": status.kept,
+        "let_go": status.let_go,
+        "unknown": status.unknown,
+        "forgotten": status.forgotten,
+        "without": status.without,
+        "problems": status.problems,
         "why": (!status.why.is_empty()).then(|| status.why.join("; ")),
     })
 }
@@ -243,6 +267,10 @@ fn changed(client: &mut Client, status: &SessionStatus, wanted: &RecordingChange
         }
         RecordingChange::Arm { trigger } => turn(client, session, TriggerTurn::Arm(trigger.clone())),
         RecordingChange::Remove { trigger } => turn(client, session, TriggerTurn::Remove(trigger.clone())),
+        RecordingChange::Limit { rule, kind, limit } => {
+            let change = RuleChange::Limit { rule: Some(rule.clone()), kind: kind.clone(), limit: limit.clone() };
+            client.ask(&RecorderRequest::Rule { session, change })
+        }
         RecordingChange::Turn { on } => turn(client, session, if *on { TriggerTurn::Start } else { TriggerTurn::Stop }),
     };
     match asked? {
@@ -251,7 +279,7 @@ fn changed(client: &mut Client, status: &SessionStatus, wanted: &RecordingChange
                 json!({"output": output.to_string_lossy(), "events": summary.events, "problems": summary.problems});
             Ok(json!({"snapshot": snapshot}))
         }
-        RecorderReply::Stopped { .. } | RecorderReply::Triggered { .. } => Ok(json!({})),
+        RecorderReply::Stopped { .. } | RecorderReply::Triggered { .. } | RecorderReply::Ruled { .. } => Ok(json!({})),
         _ => Err(nonsense()),
     }
 }

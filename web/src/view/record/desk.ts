@@ -1,7 +1,7 @@
 // Sends the requests of the tab that controls the recorder, one after the other, and tells the results.
 
 import { ApiFault } from "../../api/client.ts";
-import { addTrigger, stopRecording, switchEvents, takeSnapshot, turnTrigger } from "../../api/recording.ts";
+import { addTrigger, setLimit, stopRecording, switchEvents, takeSnapshot, turnTrigger } from "../../api/recording.ts";
 import type { Recording, Switching, TriggerEffect, TriggerTurn } from "../../model/recording.ts";
 import { FIRST_RECORD, answered, asking, refused, switchingTo, withRecording, type Place, type RecordState } from "../../state/record.ts";
 import { Store } from "../../state/store.ts";
@@ -39,6 +39,14 @@ export class RecordDesk {
   turn(turn: TriggerTurn): Promise<void> {
     return this.ask("triggers", async () => {
       this.take(await turnTrigger(this.page.client, turn));
+      this.store.update((state) => answered(state));
+    });
+  }
+
+  /** Sets the limit of a rule; `null`: that of its words again. */
+  limit(rule: string, limit: string | null): Promise<void> {
+    return this.ask("rules", async () => {
+      this.take(await setLimit(this.page.client, rule, limit));
       this.store.update((state) => answered(state));
     });
   }

@@ -12,6 +12,7 @@ import { ClassList } from "./classes.tsx";
 import { recordOf, type RecordDesk } from "./desk.ts";
 import { SwitchForm } from "./form.tsx";
 import { Refused } from "./refused.tsx";
+import { Rules } from "./rules.tsx";
 import { Triggers } from "./triggers.tsx";
 import { counted } from "../../units/counted.ts";
 import "../rail/rail.css";
@@ -31,6 +32,7 @@ export function Record({ page }: { readonly page: Page }): JSX.Element {
       <Session page={page} recording={recording} rates={rates} />
       <Acts desk={recordOf(page)} recording={recording} />
       {isOver ? null : <Triggers desk={recordOf(page)} recording={recording} />}
+      {isOver ? null : <Rules desk={recordOf(page)} recording={recording} />}
       {isOver ? null : (
         <>
           <SwitchForm page={page} recording={recording} draft={draft} change={setDraft} />
