@@ -60,6 +60,9 @@ pub enum RuleTest {
         /// The field that tells kinds of events, which have limits of their own.
         #[serde(default)]
         per: Option<String>,
+        /// The events that begin are recorded, too.
+        #[serde(default)]
+        with_begins: bool,
     },
     /// Whether it is the first one, or so many behind the last one that was kept.
     Every(u32),
@@ -182,13 +185,19 @@ impl RuleQuestion {
         let keys: Vec<String> = self.keys.iter().map(key).collect();
         let by = if keys.is_empty() { String::new() } else { format!(" by {}", keys.join(",")) };
         match &self.test {
-            RuleTest::Over { limit, since, per } => {
+            RuleTest::Over { limit, since, per, with_begins } => {
+                let begins = if *with_begins { " with begins" } else { "" };
                 let per = per.as_ref().map_or_else(String::new, |per| format!(" per {per}"));
-                format!("over {} since {}{by}{per}", limit.words(), since.join(","))
+                format!("over {} since {}{by}{per}{begins}", limit.words(), since.join(","))
             }
             RuleTest::Every(count) => format!("every {count}{by}"),
             RuleTest::AtMost { events, ns } => format!("at most {events} in {}{by}", time(*ns)),
         }
+    }
+
+    /// Whether events of this name are not recorded because they only begin.
+    pub(crate) fn hides(&self, event: &str) -> bool {
+        matches!(&self.test, RuleTest::Over { with_begins: false, .. }) && self.begins_at(event)
     }
 
     /// Whether events of this name begin.

@@ -141,22 +141,25 @@ pub(crate) unsafe extern "C" fn judge(arguments: *const u8, slot_and_size: u64) 
     u64::from(kept != 0)
 }
 
-/// Entry of slots with judgements of events that are the begin of others, and that no session wants.
+/// Entry of slots with judgements of events that are the begin of others, and that no session wants. They are recorded while
+/// the recorder asks the rules.
 unsafe extern "C" fn remember(arguments: *const u8, slot_and_size: u64) -> u64 {
     let slot = usize::from(slot_and_size as u8);
     // Safety: stored judgements are never removed.
-    let Some(judgement) = (unsafe { JUDGEMENTS[slot].load(Ordering::Acquire).as_ref() }) else { return 0 };
+    let Some(judgement) = (unsafe { JUDGEMENTS[slot].load(Ordering::Acquire).as_ref() }) else { return 1 };
     let now = clock::ticks();
-    let Some(process) = ProcessState::now() else { return 0 };
+    let Some(process) = ProcessState::now() else { return 1 };
+    let program = process.program();
+    let mut is_later = false;
     for begin in judgement.begins {
         // Safety: the recorder made the judgement for these arguments.
         unsafe {
             if begin.question.is_yes(arguments, slot_and_size) {
-                begin.rules.iter().for_each(|rule| rule.begin(process, arguments, now));
+                begin.rules.iter().for_each(|rule| is_later |= !rule.begin(&program, arguments, now));
             }
         }
     }
-    0
+    is_later.into()
 }
 
 /// Entry of slots with judgements of events that rules are asked about, or that are the begin of others.
@@ -172,7 +175,7 @@ unsafe extern "C" fn judge_by_rules(arguments: *const u8, slot_and_size: u64) ->
         // Safety: see above.
         unsafe {
             if begin.question.is_yes(arguments, slot_and_size) {
-                begin.rules.iter().for_each(|rule| rule.begin(process, arguments, now));
+                begin.rules.iter().for_each(|rule| _ = rule.begin(&program, arguments, now));
             }
         }
     }

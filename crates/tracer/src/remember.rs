@@ -22,7 +22,6 @@ use kymo_lane::{KeyHash, KindPlace, LINES_MAX, Mapped, ProgramSide, RULES_MAX, R
 
 use crate::code::TEXT_BYTES_MAX;
 use crate::pages;
-use crate::process::ProcessState;
 use crate::thread;
 
 /// Sets of a table.
@@ -118,28 +117,23 @@ impl JudgedRule {
         Some(place)
     }
 
-    /// Remembers the time of a begin event.
+    /// Remembers the time of a begin event; returns whether ends of this process are asked about it.
     ///
     /// # Safety
     ///
     /// The keys are values of these arguments.
     #[inline]
-    pub(crate) unsafe fn begin(&self, process: &ProcessState, arguments: *const u8, now: u64) {
+    pub(crate) unsafe fn begin(&self, program: &ProgramSide<'_, Mapped>, arguments: *const u8, now: u64) -> bool {
+        let Some(shared) = self.shared(program) else { return false };
         // Safety: see above.
         let key = unsafe { self.key(arguments) };
         let (place, has_forgotten) = self.table.set(key).begins_at(key);
         if has_forgotten {
-            self.forgets(&process.program());
+            program.count(shared, RuleCount::Forgotten, line());
         }
         place.key.store(key, Ordering::Relaxed);
         place.word.store(now ^ key, Ordering::Release);
-    }
-
-    #[cold]
-    fn forgets(&self, program: &ProgramSide<'_, Mapped>) {
-        if let Some(shared) = self.shared(program) {
-            program.count(shared, RuleCount::Forgotten, line());
-        }
+        true
     }
 
     /// Whether the event is kept; `is_kept_unknown`: also one whose begin is not known.

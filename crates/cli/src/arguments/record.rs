@@ -331,7 +331,7 @@ A rule is about events of programs, which remember what it needs:
   EVENTS at most N in TIME                  the first N, again after each such time
 with `by FIELD[,FIELD]`, for each value apart (`by id=request`: `id` of the event, `request` of the begin; `by
 thread`), and `per FIELD`, for kinds of events with limits of their own. `NAME:` before it names it.
-Events that are kept have the field `took_ns`, the time since their begin. An event whose begin is not
+Events that begin are not recorded, unless `with begins` says so. Events that are kept have the field `took_ns`, the time since their begin. An event whose begin is not
 known is kept.
 
 Exit status: 0 events of running programs match, 1 no event matches yet, 2 wrong usage.";

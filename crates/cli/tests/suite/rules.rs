@@ -52,7 +52,8 @@ fn events_that_take_long_are_kept_with_their_time() {
     let place = Place::new();
     let mut program = place.program();
     let words = "slow: test:end over 10ms since test:begin by value";
-    begin(&place, "slow", &program, &["--event", "test:end", "--only", words]);
+    begin(&place, "slow", &program, &["--only", words]);
+    begin(&place, "both", &program, &["--only", "test:end over 10ms since test:begin by value with begins"]);
     begin(&place, "all", &program, &[]);
     for word in ["begin 1", "begin 2", "end 1", "begin 3"] {
         program.tell(word);
@@ -69,6 +70,11 @@ fn events_that_take_long_are_kept_with_their_time() {
     let is_long = |took: Option<u64>| took.is_some_and(|took| (10_000_000..60_000_000_000).contains(&took));
     assert!(is_long(found[0].1) && is_long(found[1].1) && found[2].1.is_none(), "{found:?}");
     assert_eq!(told(&rule), [3, 2, 1, 0]);
+    // Ends carry the time since their begins, which are not recorded, unless the rule says so.
+    place.says(&["stop", "both"], 0);
+    assert_eq!(place.values(&place.path("slow"), "test:begin"), [0_u64; 0]);
+    assert_eq!(place.values(&place.path("both"), "test:begin"), [1, 2, 3, 5]);
+    assert_eq!(ends(&place, "both").iter().map(|(value, _)| *value).collect::<Vec<_>>(), values);
     // The other session has all that it would have alone, begins among it.
     assert_eq!(ends(&place, "all"), [1, 2, 3, 4, 5].map(|value| (value, None)));
     assert_eq!(place.values(&place.path("all"), "test:begin"), [1, 2, 3, 5]);

@@ -16,11 +16,11 @@ use crate::words::{self, OptionWords, PlacedWord, WordsProblem, WordsProblemKind
 /// Words that begin a question.
 const QUESTIONS: [&str; 3] = ["over", "every", "at"];
 const QUESTIONS_EXPECTED: &str = "`over LIMIT since EVENT`, `every N` or `at most N in TIME`";
-const KEYS_EXPECTED: &str = "`by FIELD`, `per FIELD` or the end";
+const KEYS_EXPECTED: &str = "`by FIELD`, `per FIELD`, `with begins` or the end";
 
 impl RuleOptions {
     /// A rule in words: `[NAME:] GLOB[,GLOB...] over LIMIT since GLOB[,GLOB...]`, `... every N`, or `... at most N in TIME`, each
-    /// with `by FIELD[,FIELD...]`; the first one also with `per FIELD`. Without a name it is called as its events are.
+    /// with `by FIELD[,FIELD...]`; the first one also with `per FIELD` and `with begins`. Without a name it is called as its events are.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ fn parse(text: &str) -> Result<(RuleOptions, Option<Range<usize>>), WordsProblem
     let events = words::patterns(&mut words, &QUESTIONS)?;
     let asks = question(&mut words)?;
     if let Some(other) = words.take() {
-        let near = nearest(other.text, ["by", "per"]).first().map(|near| format!("did you mean `{near}`?"));
+        let near = nearest(other.text, ["by", "per", "with"]).first().map(|near| format!("did you mean `{near}`?"));
         let help = if other.text == "per" {
             Some("kinds are those of `over`; `by FIELD` tells all values apart".to_owned())
         } else {
@@ -91,7 +91,12 @@ pub(crate) fn question(words: &mut OptionWords<'_>) -> Result<RuleQuestion, Word
         Some("over") => {
             let limit = limit(words)?;
             follows(words, "since", "`since EVENT`, where the time begins")?;
-            RuleTest::Over { limit, since: words::patterns(words, &["by", "per"])?, per: None }
+            RuleTest::Over {
+                limit,
+                since: words::patterns(words, &["by", "per", "with"])?,
+                per: None,
+                with_begins: false,
+            }
         }
         Some("every") => RuleTest::Every(words::count(words)?),
         Some("at") => {
@@ -123,6 +128,11 @@ pub(crate) fn question(words: &mut OptionWords<'_>) -> Result<RuleQuestion, Word
         {
             let Some(field) = words.take() else { return Err(words.expected("a field", None, None)) };
             *per = Some(field.text.to_owned());
+        } else if let RuleTest::Over { with_begins, .. } = &mut test
+            && words.next_if("with").is_some()
+        {
+            follows(words, "begins", "`begins`")?;
+            *with_begins = true;
         } else {
             break;
         }
@@ -213,6 +223,7 @@ mod tests {
                 "a:end,!a:end_* over 1500ns since a:begin by id=request,thread",
             ),
             ("a:* every 100", "rule", "a:* every 100"),
+            ("a:end over 1s since a:begin with begins", "end", "a:end over 1s since a:begin by thread with begins"),
             ("a:x_* every 100 by port", "x_", "a:x_* every 100 by port"),
             ("a:x at most 10 in 1s by port,thread", "x", "a:x at most 10 in 1s by port,thread"),
             ("a:x at 10 in 90s", "x", "a:x at most 10 in 90s"),
@@ -290,7 +301,7 @@ mod tests {
                 a:end over 5ms since a:b by
                                            ^
             --- a:end over 5ms since a:b later
-            expected `by FIELD`, `per FIELD` or the end, found `later`
+            expected `by FIELD`, `per FIELD`, `with begins` or the end, found `later`
                 a:end over 5ms since a:b later
                                          ^^^^^
             --- a:end every 0
@@ -308,7 +319,7 @@ mod tests {
                               ^^^^^
             help: at most 65535
             --- a:end every 3 per route
-            expected `by FIELD`, `per FIELD` or the end, found `per`
+            expected `by FIELD`, `per FIELD`, `with begins` or the end, found `per`
                 a:end every 3 per route
                               ^^^
             help: kinds are those of `over`; `by FIELD` tells all values apart

@@ -104,7 +104,9 @@ impl Choose for Choosing {
         // program is known, and `parts` removes all that is known of it.
         let place = (program.key, std::ptr::from_ref(class) as usize);
         let begins = !self.rules.is_empty() && self.remembers.learn(place, class, facts, &self.rules);
-        let expressions = match self.selection.chosen(&candidate, &name, class.level) {
+        let is_hidden = begins && !has_rules && self.rules.iter().any(|rule| rule.asks.hides(&name));
+        let chosen = self.selection.chosen(&candidate, &name, class.level);
+        let expressions = match if is_hidden { RecordDecision::No } else { chosen } {
             RecordDecision::When(expressions) => expressions,
             // What the program has not asked its rules about is kept.
             RecordDecision::Yes if has_rules || begins => Vec::new(),

@@ -1,6 +1,6 @@
 //! Rules of sessions in a program: their events, limits and counts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use kymo_lane::judgement::{JudgedTest, JudgementKind, KeyPart, RuleKey, RuleNumber};
 use kymo_lane::{KindPlace, RULES_MAX};
@@ -22,6 +22,8 @@ pub(super) struct EventRules {
     pub(super) begins: Vec<(RuleNumber, Vec<JudgementKind>)>,
     /// Rules that a session asks about it, with their keys, by group.
     pub(super) asked: BTreeMap<u8, Vec<JudgementKind>>,
+    /// Groups of sessions that do not record it, because it only begins something.
+    pub(super) hidden: BTreeSet<u8>,
     /// Those that a trigger asks, by session and trigger.
     pub(super) of_triggers: HashMap<(String, String), Vec<JudgementKind>>,
 }
@@ -46,7 +48,13 @@ impl Served {
                     let name = class.full_name();
                     if rule.asks.begins_at(&name) {
                         match keys(&rule.asks, class, true) {
-                            Ok(keys) => all.entry(*id).or_default().begins.push((number, keys)),
+                            Ok(keys) => {
+                                let its = all.entry(*id).or_default();
+                                its.begins.push((number, keys));
+                                if rule.asks.hides(&name) && !rule.name.starts_with("trigger:") {
+                                    its.hidden.insert(group);
+                                }
+                            }
                             Err(why) => misfit(why),
                         }
                     }

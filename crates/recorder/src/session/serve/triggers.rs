@@ -68,8 +68,10 @@ fn entries_of<'f>(
     let watched = fired.iter().filter(|trigger| trigger.number.is_none() && !trigger.has_rule);
     let watched = watched.map(|trigger| others_want(trigger.filter.clone()));
     let its = of_groups.filter_map(|(group, filter)| {
-        let asked = rules.asked.get(&group).cloned().unwrap_or_default();
-        Some((JudgementKind::Groups(1 << group), wants(filter)?, asked))
+        let asked = rules.asked.get(&group).cloned();
+        let is_wanted = asked.is_some() || !rules.hidden.contains(&group);
+        let filter = wants(filter).filter(|_| is_wanted)?;
+        Some((JudgementKind::Groups(1 << group), filter, asked.unwrap_or_default()))
     });
     let begins = rules.begins.iter();
     let begins = begins.map(|(rule, keys)| (JudgementKind::Begin(*rule), ClassFilter::always(), keys.clone()));
