@@ -1,7 +1,7 @@
 /*
  * Marks: events that need no definition. They are logs, checkpoints, durations, counters, flows
- * between two places, calls and signals. Analyses know their meaning (docs/roles.md). Arguments are
- * evaluated only while the event is on.
+ * between two places, calls, signals and packets. Analyses know their meaning (docs/roles.md).
+ * Arguments are evaluated only while the event is on.
  */
 #ifndef KYMO_MARKS_H
 #define KYMO_MARKS_H
@@ -105,6 +105,30 @@ enum kymo_checkpoint {
 #define KYMO_SIGNAL_SUBMIT(context, number) KYMO_INNER_MARK(signal_submit, context, number)
 #define KYMO_SIGNAL_RECEIVE(context, number) KYMO_INNER_MARK(signal_receive, context, number)
 
+/* The way that a packet goes, seen from this machine or component. */
+enum kymo_direction { KYMO_UNKNOWN, KYMO_INBOUND, KYMO_OUTBOUND };
+
+/* Maximum of the snap length: an event has no room for more bytes of a packet. */
+#define KYMO_SNAP_LENGTH_MAX 16000
+
+/*
+ * kymo_packet(interface, direction, data, size) records `kymo:packet`: a packet of a network, with
+ * the name of its interface, a direction from kymo_direction, and its bytes from the head of
+ * Ethernet on (docs/packets.md). The event has the packet's length, and its bytes up to the snap
+ * length.
+ */
+#define kymo_packet(interface, direction, data, size) \
+    do { \
+        if (kymo_inner_packet_is_on()) \
+            kymo_inner_captured(interface, KYMO_INNER_CAST(uint8_t, direction), data, size); \
+    } while (0)
+
+/*
+ * Sets how many bytes of a packet this program records at most, from the next one on: 256 by
+ * default, and never more than KYMO_SNAP_LENGTH_MAX.
+ */
+#define kymo_set_snap_length(bytes) kymo_inner_set_snap_length(bytes)
+
 #define KYMO_INNER_MARK(mark, ...) \
     do { \
         if (kymo_inner_##mark##_is_on()) \
@@ -119,7 +143,8 @@ extern "C" {
 /* libkymo contains these events, and registers them. */
 extern struct kymo_event kymo_event_log, kymo_event_checkpoint, kymo_event_begin, kymo_event_end, kymo_event_counter, kymo_event_send,
     kymo_event_receive, kymo_event_rpc_call, kymo_event_rpc_return, kymo_event_rpc_dispatch, kymo_event_rpc_reply, kymo_event_signal_submit,
-    kymo_event_signal_receive;
+    kymo_event_signal_receive, kymo_event_packet;
+extern uint32_t kymo_snap_length;
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }
@@ -141,6 +166,32 @@ KYMO_INNER_MARKED(rpc_dispatch, KYMO_HEX64(id), KYMO_TEXT(name));
 KYMO_INNER_MARKED(rpc_reply, KYMO_HEX64(id), KYMO_TEXT(name));
 KYMO_INNER_MARKED(signal_submit, KYMO_HEX64(context), KYMO_U32(number));
 KYMO_INNER_MARKED(signal_receive, KYMO_HEX64(context), KYMO_U32(number));
+KYMO_INNER_MARKED(packet, KYMO_TEXT(interface), KYMO_U8(direction), KYMO_U16(link), KYMO_U32(length), KYMO_U64(received),
+                  KYMO_SEQUENCE(u8, data));
+
+KYMO_INNER_INLINE void kymo_inner_set_snap_length(uint32_t bytes)
+{
+#ifdef KYMO_OFF
+    (void)bytes;
+#else
+    __atomic_store_n(&kymo_snap_length, bytes < KYMO_SNAP_LENGTH_MAX ? bytes : KYMO_SNAP_LENGTH_MAX, __ATOMIC_RELAXED);
+#endif
+}
+
+/* Records the beginning of a packet that begins with the head of Ethernet (link 1). */
+KYMO_INNER_INLINE void kymo_inner_captured(KYMO_INNER_TEXT_OF_CALLER interface, uint8_t direction, const void *data, size_t size)
+{
+#ifdef KYMO_OFF
+    (void)interface;
+    (void)direction;
+    (void)data;
+    (void)size;
+#else
+    const uint32_t snap_length = __atomic_load_n(&kymo_snap_length, __ATOMIC_RELAXED);
+    const uint32_t length = size < UINT32_MAX ? KYMO_INNER_CAST(uint32_t, size) : UINT32_MAX;
+    kymo_inner_packet(interface, direction, 1, length, 0, KYMO_INNER_CAST(const uint8_t *, data), size < snap_length ? size : snap_length);
+#endif
+}
 
 /* Formats and records a log, out of line: it needs more stack than an event. */
 static __attribute__((noinline, unused, format(printf, 2, 3))) void kymo_inner_format(int level, const char *format, ...)

@@ -18,7 +18,7 @@ macro_rules! known {
 known! {
     kymo_event_log kymo_event_checkpoint kymo_event_begin kymo_event_end kymo_event_counter kymo_event_send kymo_event_receive
     kymo_event_rpc_call kymo_event_rpc_return kymo_event_rpc_dispatch kymo_event_rpc_reply
-    kymo_event_signal_submit kymo_event_signal_receive
+    kymo_event_signal_submit kymo_event_signal_receive kymo_event_packet
 }
 
 /// Runs before the program's own constructors can record marks.

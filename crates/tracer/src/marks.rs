@@ -1,5 +1,6 @@
 //! Marks: events that every program can record without defining any. They are logs, checkpoints,
-//! durations, counters, flows between two places, calls and signals. Analyses know their meaning.
+//! durations, counters, flows between two places, calls, signals and packets. Analyses know their
+//! meaning.
 //!
 //! `kymo/marks.h` records the same events, with the same fields in the same order.
 //!
@@ -17,6 +18,7 @@
 #![allow(unsafe_code, non_upper_case_globals, reason = "headers for C know them by names of C")]
 
 use core::fmt;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::{Event, labels};
 
@@ -53,6 +55,14 @@ marks! {
     kymo_event_rpc_reply: "event kymo:rpc_reply" "role end" "field x64 id" "field text name";
     kymo_event_signal_submit: "event kymo:signal_submit" "role send" "field x64 context" "field u32 number";
     kymo_event_signal_receive: "event kymo:signal_receive" "role receive" "field x64 context" "field u32 number";
+    kymo_event_packet:
+        "event kymo:packet"
+        "field text interface"
+        "field enum u8(unknown, inbound, outbound) direction"
+        "field enum u16(ethernet=1, raw_ip=101, cooked=113) link"
+        "field u32 length"
+        "field u64 received"
+        "field sequence u8 data";
 }
 
 labels! {
@@ -68,6 +78,66 @@ labels! {
     pub enum Checkpoint: u8 {
         Undefined = 0, Start = 1, End = 2, New = 0x10, Delete = 0x11, State = 0x12, Exception = 0xFE, Failure = 0xFF,
     }
+}
+
+labels! {
+    /// The way that a packet goes, seen from this machine or component.
+    pub enum Direction: u8 {
+        Unknown = 0, Inbound = 1, Outbound = 2,
+    }
+}
+
+/// The first head of a packet's bytes, by its number in captures (`LINKTYPE_ETHERNET`).
+pub const LINK_ETHERNET: u16 = 1;
+/// Packets that begin with the head of IPv4 or IPv6.
+pub const LINK_RAW_IP: u16 = 101;
+/// Packets behind a head of 16 bytes that Linux makes for links without one that is known.
+pub const LINK_COOKED: u16 = 113;
+
+/// Maximum of the [snap length](set_snap_length): an event has no room for more bytes of a packet.
+pub const SNAP_LENGTH_MAX: u32 = 16_000;
+
+/// Bytes of a packet that are recorded, at most.
+#[unsafe(no_mangle)]
+pub static kymo_snap_length: AtomicU32 = AtomicU32::new(256);
+
+/// Sets how many bytes of a packet this program records at most, from the next one on: 256 by
+/// default, and never more than [`SNAP_LENGTH_MAX`]. The event has the packet's length in any case.
+pub fn set_snap_length(bytes: u32) {
+    kymo_snap_length.store(bytes.min(SNAP_LENGTH_MAX), Ordering::Relaxed);
+}
+
+/// A packet with everything that its event has; [`packet!`](crate::packet) records most packets.
+#[derive(Clone, Copy, Debug)]
+pub struct CapturedPacket<'a> {
+    /// The name of its interface.
+    pub interface: &'a str,
+    /// The way that it goes.
+    pub direction: Direction,
+    /// The kind of its first head: one of `LINK_ETHERNET` and so on.
+    pub link: u16,
+    /// Its length, of which `data` may be the beginning.
+    pub length: u32,
+    /// When the kernel saw it, in nanoseconds since 1970; 0: unknown.
+    pub received: u64,
+    /// Its bytes.
+    pub data: &'a [u8],
+}
+
+/// Records a packet, with its bytes up to [`SNAP_LENGTH_MAX`].
+#[inline]
+pub fn captured(packet: &CapturedPacket<'_>) {
+    let CapturedPacket { interface, direction, link, length, received, data } = *packet;
+    let data = &data[..data.len().min(SNAP_LENGTH_MAX as usize)];
+    crate::recorded!(kymo_event_packet, interface: &str, direction: Direction, link: u16, length: u32, received: u64, data: &[u8]);
+}
+
+/// Implements [`packet!`](crate::packet) once the event is on.
+#[doc(hidden)]
+pub fn packet(interface: &str, direction: Direction, data: &[u8]) {
+    let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
+    let data = &data[..data.len().min(kymo_snap_length.load(Ordering::Relaxed) as usize)];
+    captured(&CapturedPacket { interface, direction, link: LINK_ETHERNET, length, received: 0, data });
 }
 
 /// Functions that the macros call once the event is on. Fields are recorded in the order of the
@@ -305,6 +375,23 @@ macro_rules! signal_submit {
 macro_rules! signal_receive {
     ($context:expr, $number:expr) => {
         $crate::marked!(kymo_event_signal_receive, signal_receive, $context, $number)
+    };
+}
+
+/// Records a packet of a network: the name of its interface, its
+/// [direction](crate::marks::Direction), and its bytes from the head of Ethernet on, of which
+/// the event has those up to the [snap length](crate::marks::set_snap_length).
+///
+/// ```
+/// use kymo_tracer::marks::Direction;
+///
+/// let frame = [0; 60];
+/// kymo_tracer::packet!("eth0", Direction::Inbound, &frame);
+/// ```
+#[macro_export]
+macro_rules! packet {
+    ($interface:expr, $direction:expr, $data:expr) => {
+        $crate::marked!(kymo_event_packet, packet, $interface, $direction, $data)
     };
 }
 

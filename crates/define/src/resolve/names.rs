@@ -10,7 +10,7 @@ use crate::model::SchemaSubsystem;
 use crate::problem::SchemaPlace;
 
 /// Functions of kymo/kymo.h, the headers that it includes, and kymo/prepare.h.
-const FUNCTIONS: [&str; 23] = [
+const FUNCTIONS: [&str; 26] = [
     "kymo_compare_counters",
     "kymo_enter_slowly",
     "kymo_event_begin",
@@ -18,6 +18,7 @@ const FUNCTIONS: [&str; 23] = [
     "kymo_event_counter",
     "kymo_event_end",
     "kymo_event_log",
+    "kymo_event_packet",
     "kymo_event_receive",
     "kymo_event_rpc_call",
     "kymo_event_rpc_dispatch",
@@ -29,6 +30,8 @@ const FUNCTIONS: [&str; 23] = [
     "kymo_cpu_offset",
     "kymo_thread_offset",
     "kymo_register_context",
+    "kymo_set_snap_length",
+    "kymo_snap_length",
     "kymo_was_cut",
     "kymo_is_cut",
     "kymo_no_field",

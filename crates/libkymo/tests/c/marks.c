@@ -53,6 +53,17 @@ int main(void)
     KYMO_RPC_RETURN("open", 1);
     KYMO_SIGNAL_SUBMIT(9, 1);
     KYMO_SIGNAL_RECEIVE(9, 2);
+    {
+        static unsigned char frame[20000];
+        frame[0] = 1;
+        frame[3] = 4;
+        kymo_packet("eth0", KYMO_OUTBOUND, frame, 300);
+        kymo_set_snap_length(4);
+        kymo_packet("eth1", KYMO_INBOUND, frame, 60);
+        kymo_packet("eth1", KYMO_UNKNOWN, NULL, 0);
+        kymo_set_snap_length(100000);
+        kymo_packet("eth0", KYMO_OUTBOUND, frame, sizeof frame);
+    }
     /* What nobody wants is not evaluated. */
     return evaluated == (getenv("KYMO_SESSION") ? 1 : 0) ? 0 : 3;
 }

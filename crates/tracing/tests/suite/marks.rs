@@ -3,9 +3,9 @@
 //! The test is alone, as a process has one subscriber and one tracer.
 
 use expect_test::expect;
-use kymo_tracer::marks::{Checkpoint, Level};
+use kymo_tracer::marks::{Checkpoint, Direction, Level, set_snap_length};
 use kymo_tracer::{
-    begin, checkpoint, counter, end, log, receive, rpc_call, rpc_dispatch, rpc_reply, rpc_return, scope, send,
+    begin, checkpoint, counter, end, log, packet, receive, rpc_call, rpc_dispatch, rpc_reply, rpc_return, scope, send,
     signal_receive, signal_submit,
 };
 use tracing_subscriber::prelude::*;
@@ -37,6 +37,9 @@ fn everything() {
     rpc_return!("open", 3);
     signal_submit!(5, 1);
     signal_receive!(5, 1);
+    packet!("eth0", Direction::Inbound, &[1, 2, 3]);
+    set_snap_length(2);
+    packet!("eth0", Direction::Outbound, &[1, 2, 3]);
 }
 
 #[test]
@@ -48,7 +51,7 @@ fn marks_are_recorded() {
         let defined = read.defined();
         defined.iter().for_each(|(id, _)| read.recorder.switch(*id, 1).expect("it can be written"));
         let marks = defined.iter().filter(|(_, text)| text.starts_with("event kymo:")).count();
-        assert_eq!(marks, 13, "{defined:#?}");
+        assert_eq!(marks, 14, "{defined:#?}");
         everything();
         expect![[r#"
             kymo:begin key=#0 name="outer"
@@ -71,6 +74,8 @@ fn marks_are_recorded() {
             kymo:rpc_return id=3 name="open"
             kymo:signal_submit context=5 number=1
             kymo:signal_receive context=5 number=1
+            kymo:packet interface="eth0" direction=1 link=1 length=3 received=0 data=[1, 2]
+            kymo:packet interface="eth0" direction=2 link=1 length=3 received=0 data=[1, 2]
             kymo:end key=#0 name="outer"
         "#]]
         .assert_eq(&keys(&read.text()));

@@ -99,6 +99,26 @@ pub fn check_marks(recording: &Recording) {
         (all("kymo:signal_submit"), all("kymo:signal_receive")),
         (vec![numbers(&[9, 1])], vec![numbers(&[9, 2])])
     );
+    let packets: Vec<_> = all("kymo:packet")
+        .iter()
+        .map(|values| {
+            let Value::Elements(data) = &values[5] else { panic!("{values:?}") };
+            assert!(data.first().is_none_or(|first| *first == 1) && data.get(3).is_none_or(|byte| *byte == 4));
+            (values[..5].to_vec(), data.len())
+        })
+        .collect();
+    let packet = |name: &str, direction: u64, length: u64| {
+        vec![text(name), number(direction), number(1), number(length), number(0)]
+    };
+    assert_eq!(
+        packets,
+        [
+            (packet("eth0", 2, 300), 256),
+            (packet("eth1", 1, 60), 4),
+            (packet("eth1", 0, 0), 0),
+            (packet("eth0", 2, 20000), 16000)
+        ]
+    );
     // Each end has the key of the last begin of its name that has not ended.
     let mut open: Vec<&[Value]> = Vec::new();
     let mut names = Vec::new();

@@ -163,6 +163,7 @@ fn value(kind: &str, bytes: &mut &[u8]) -> String {
             }
         }
         _ if kind.starts_with("enum u8(") => take::<1>(bytes)[0].to_string(),
+        _ if kind.starts_with("enum u16(") => u16::from_le_bytes(take(bytes)).to_string(),
         other => panic!("nothing here has {other}"),
     }
 }
