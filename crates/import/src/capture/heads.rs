@@ -1,50 +1,12 @@
-//! The heads of a packet as an event: which class it is of, and the values of that class.
-//!
-//! A class has the fields of all heads that are whole. Addresses are text, as people write them.
+//! The heads of a packet as an event: the values of its class. Addresses are text, as people write them.
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use etherparse::{EtherType, LaxLinkExtSlice, LaxNetSlice, LaxSlicedPacket, LinkSlice, TcpSlice, TransportSlice};
+use etherparse::{LaxNetSlice, TcpSlice, TransportSlice};
+use kymo_packet::{CLASSES, HeadClass, IpVersion, PacketHeads};
 
 use crate::packet::PacketBuilder;
-
-/// Classes of events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HeadClass {
-    /// Nothing of it is understood.
-    Other,
-    Ethernet,
-    Arp,
-    Ip(IpVersion),
-    Icmp(IpVersion),
-    Udp(IpVersion),
-    Tcp(IpVersion),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum IpVersion {
-    V4,
-    V6,
-}
-
-/// All classes, by their numbers.
-pub(super) const CLASSES: [HeadClass; 11] = [
-    HeadClass::Other,
-    HeadClass::Ethernet,
-    HeadClass::Arp,
-    HeadClass::Ip(IpVersion::V4),
-    HeadClass::Ip(IpVersion::V6),
-    HeadClass::Icmp(IpVersion::V4),
-    HeadClass::Icmp(IpVersion::V6),
-    HeadClass::Udp(IpVersion::V4),
-    HeadClass::Udp(IpVersion::V6),
-    HeadClass::Tcp(IpVersion::V4),
-    HeadClass::Tcp(IpVersion::V6),
-];
-
-/// Bytes of a packet in which its heads are.
-pub(super) const HEADS_MAX: usize = 512;
 
 /// Bytes of an event before its heads: class, time, direction, captured and original length.
 const COMMON_BYTES: u64 = 1 + 8 + 1 + 4 + 4;
@@ -53,263 +15,143 @@ const ETHERNET_BYTES: u64 = 2 * MAC_BYTES as u64 + 2 + 2;
 /// All flags, with spaces between them.
 const FLAGS_BYTES: usize = 8 * 3 + 7;
 
-/// Which way a packet went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PacketDirection {
-    Unknown = 0,
-    Inbound = 1,
-    Outbound = 2,
-}
-
-impl IpVersion {
-    /// Bytes of an address's text.
-    fn text_bytes(self) -> usize {
-        match self {
-            Self::V4 => 15,
-            Self::V6 => 39,
-        }
+/// Bytes of an address's text.
+fn text_bytes(version: IpVersion) -> usize {
+    match version {
+        IpVersion::V4 => 15,
+        IpVersion::V6 => 39,
     }
 }
 
-impl HeadClass {
-    pub(super) fn number(self) -> u8 {
-        CLASSES.iter().position(|class| *class == self).expect("all classes are listed") as u8
-    }
+/// The number of a class in packets of CTF.
+pub(super) fn number_of(class: HeadClass) -> u8 {
+    CLASSES.iter().position(|known| *known == class).expect("all classes are listed") as u8
+}
 
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Other => "packet:other",
-            Self::Ethernet => "packet:ethernet",
-            Self::Arp => "packet:arp",
-            Self::Ip(_) => "packet:ip",
-            Self::Icmp(_) => "packet:icmp",
-            Self::Udp(_) => "packet:udp",
-            Self::Tcp(_) => "packet:tcp",
-        }
-    }
+/// Bytes of an event.
+pub(super) fn bytes_of(class: HeadClass) -> u64 {
+    let ethernet = if class == HeadClass::Other { 0 } else { ETHERNET_BYTES };
+    let ip = class.version().map_or(0, |version| 1 + 2 * text_bytes(version) as u64 + 1 + 1 + 2 + 2);
+    let last = match class {
+        HeadClass::Arp => 2 + 2 * text_bytes(IpVersion::V6) as u64,
+        HeadClass::Icmp(_) => 1 + 1,
+        HeadClass::Udp(_) => 2 + 2 + 2,
+        HeadClass::Tcp(_) => 2 + 2 + 4 + 4 + FLAGS_BYTES as u64 + 2 + 4,
+        _ => 0,
+    };
+    COMMON_BYTES + ethernet + ip + last
+}
 
-    fn version(self) -> Option<IpVersion> {
-        match self {
-            Self::Ip(version) | Self::Icmp(version) | Self::Udp(version) | Self::Tcp(version) => Some(version),
-            _ => None,
-        }
-    }
-
-    /// Bytes of an event.
-    pub(super) fn bytes(self) -> u64 {
-        let ethernet = if self == Self::Other { 0 } else { ETHERNET_BYTES };
-        let ip = self.version().map_or(0, |version| 1 + 2 * version.text_bytes() as u64 + 1 + 1 + 2 + 2);
-        let last = match self {
-            Self::Arp => 2 + 2 * IpVersion::V6.text_bytes() as u64,
-            Self::Icmp(_) => 1 + 1,
-            Self::Udp(_) => 2 + 2 + 2,
-            Self::Tcp(_) => 2 + 2 + 4 + 4 + FLAGS_BYTES as u64 + 2 + 4,
-            _ => 0,
-        };
-        COMMON_BYTES + ethernet + ip + last
-    }
-
-    /// Its fields, in TSDL.
-    pub(super) fn fields(self) -> String {
-        let mut fields = String::from(
-            "enum : u8 { unknown = 0, inbound = 1, outbound = 2 } _direction; u32 _captured; u32 _length;",
+/// Its fields, in TSDL.
+pub(super) fn fields_of(class: HeadClass) -> String {
+    let mut fields =
+        String::from("enum : u8 { unknown = 0, inbound = 1, outbound = 2 } _direction; u32 _captured; u32 _length;");
+    if class != HeadClass::Other {
+        let _ = write!(fields, " struct {{ text _source[{MAC_BYTES}]; text _destination[{MAC_BYTES}]; ");
+        fields.push_str(
+            "enum : x16 { IPv4 = 0x800, ARP = 0x806, VLAN = 0x8100, IPv6 = 0x86DD, LLDP = 0x88CC } _type; \
+             i16 _vlan; } _eth;",
         );
-        if self != Self::Other {
-            let _ = write!(fields, " struct {{ text _source[{MAC_BYTES}]; text _destination[{MAC_BYTES}]; ");
-            fields.push_str(
-                "enum : x16 { IPv4 = 0x800, ARP = 0x806, VLAN = 0x8100, IPv6 = 0x86DD, LLDP = 0x88CC } _type; \
-                 i16 _vlan; } _eth;",
+    }
+    if let Some(version) = class.version() {
+        let bytes = text_bytes(version);
+        let _ = write!(fields, " struct {{ u8 _version; text _source[{bytes}]; text _destination[{bytes}]; ");
+        fields.push_str(
+            "enum : u8 { ICMP = 1, IGMP = 2, TCP = 6, UDP = 17, IPv6 = 41, GRE = 47, ESP = 50, AH = 51, \
+             ICMPv6 = 58, OSPF = 89, SCTP = 132 } _protocol; u8 _ttl; u16 _length; u16 _fragment; } _ip;",
+        );
+    }
+    match class {
+        HeadClass::Arp => {
+            let bytes = text_bytes(IpVersion::V6);
+            let _ = write!(
+                fields,
+                " struct {{ enum : u16 {{ request = 1, reply = 2 }} _operation; text _sender[{bytes}]; \
+                 text _target[{bytes}]; }} _arp;"
             );
         }
-        if let Some(version) = self.version() {
-            let bytes = version.text_bytes();
-            let _ = write!(fields, " struct {{ u8 _version; text _source[{bytes}]; text _destination[{bytes}]; ");
-            fields.push_str(
-                "enum : u8 { ICMP = 1, IGMP = 2, TCP = 6, UDP = 17, IPv6 = 41, GRE = 47, ESP = 50, AH = 51, \
-                 ICMPv6 = 58, OSPF = 89, SCTP = 132 } _protocol; u8 _ttl; u16 _length; u16 _fragment; } _ip;",
+        HeadClass::Icmp(_) => fields.push_str(" struct { u8 _type; u8 _code; } _icmp;"),
+        HeadClass::Udp(_) => fields.push_str(" struct { u16 _source_port; u16 _destination_port; u16 _length; } _udp;"),
+        HeadClass::Tcp(_) => {
+            let _ = write!(
+                fields,
+                " struct {{ u16 _source_port; u16 _destination_port; u32 _sequence; u32 _acknowledgment; \
+                 text _flags[{FLAGS_BYTES}]; u16 _window; u32 _length; }} _tcp;"
             );
         }
-        match self {
-            Self::Arp => {
-                let bytes = IpVersion::V6.text_bytes();
-                let _ = write!(
-                    fields,
-                    " struct {{ enum : u16 {{ request = 1, reply = 2 }} _operation; text _sender[{bytes}]; \
-                     text _target[{bytes}]; }} _arp;"
-                );
-            }
-            Self::Icmp(_) => fields.push_str(" struct { u8 _type; u8 _code; } _icmp;"),
-            Self::Udp(_) => fields.push_str(" struct { u16 _source_port; u16 _destination_port; u16 _length; } _udp;"),
-            Self::Tcp(_) => {
-                let _ = write!(
-                    fields,
-                    " struct {{ u16 _source_port; u16 _destination_port; u32 _sequence; u32 _acknowledgment; \
-                     text _flags[{FLAGS_BYTES}]; u16 _window; u32 _length; }} _tcp;"
-                );
-            }
-            _ => {}
+        _ => {}
+    }
+    fields
+}
+
+/// Writes the values of its class behind the common ones.
+pub(super) fn put(heads: &PacketHeads<'_>, builder: &mut PacketBuilder) {
+    if heads.class == HeadClass::Other {
+        return;
+    }
+    put_mac(builder, heads.source);
+    put_mac(builder, heads.destination);
+    builder.u16(heads.ether_type);
+    builder.u16(heads.vlan.map_or(u16::MAX, |vlan| vlan & 0xFFF));
+    match &heads.net {
+        Some(LaxNetSlice::Ipv4(ip)) => {
+            let head = ip.header();
+            builder.u8(4);
+            put_v4(builder, head.source_addr());
+            put_v4(builder, head.destination_addr());
+            put_ip(
+                builder,
+                (ip.payload_ip_number().0, head.ttl(), head.total_len()),
+                head.fragments_offset().byte_offset(),
+            );
+            let payload = u32::from(head.payload_len().unwrap_or(0));
+            put_transport(heads, builder, payload);
         }
-        fields
+        Some(LaxNetSlice::Ipv6(ip)) => {
+            let (head, payload) = (ip.header(), ip.payload());
+            builder.u8(6);
+            put_v6(builder, head.source_addr());
+            put_v6(builder, head.destination_addr());
+            put_ip(builder, (payload.ip_number.0, head.hop_limit(), head.payload_length()), 0);
+            let extensions = ip.extensions().slice().len() as u32;
+            put_transport(heads, builder, u32::from(head.payload_length()).saturating_sub(extensions));
+        }
+        Some(LaxNetSlice::Arp(arp)) => {
+            let arp = arp.to_packet();
+            builder.u16(arp.operation.0);
+            put_protocol_address(builder, arp.sender_protocol_addr());
+            put_protocol_address(builder, arp.target_protocol_addr());
+        }
+        None => {}
     }
 }
 
-/// A packet's heads.
-pub(super) struct PacketHeads<'d> {
-    pub(super) class: HeadClass,
-    /// As the link's head says it.
-    pub(super) direction: PacketDirection,
-    source: Option<[u8; 6]>,
-    destination: Option<[u8; 6]>,
-    ether_type: u16,
-    vlan: Option<u16>,
-    net: Option<LaxNetSlice<'d>>,
-    transport: Option<TransportSlice<'d>>,
-}
-
-impl<'d> PacketHeads<'d> {
-    /// The heads in a packet's first bytes, which begin with a head of that kind.
-    pub(super) fn of(link: u16, data: &'d [u8]) -> Self {
-        let mut heads = Self {
-            class: HeadClass::Other,
-            direction: PacketDirection::Unknown,
-            source: None,
-            destination: None,
-            ether_type: 0,
-            vlan: None,
-            net: None,
-            transport: None,
-        };
-        let parsed = match link {
-            1 => LaxSlicedPacket::from_ethernet(data).ok(),
-            0 | 108 => data.get(4..).and_then(|ip| LaxSlicedPacket::from_ip(ip).ok()),
-            12 | 14 | 101 | 228 | 229 => LaxSlicedPacket::from_ip(data).ok(),
-            113 => heads.cooked(data, 16, 0, 14, 6),
-            276 => heads.cooked(data, 20, 10, 0, 12),
-            _ => None,
-        };
-        if let Some(parsed) = parsed {
-            heads.take(parsed);
+/// The values of the last head; behind it and with it are so many bytes of IP.
+fn put_transport(heads: &PacketHeads<'_>, builder: &mut PacketBuilder, bytes: u32) {
+    match &heads.transport {
+        Some(TransportSlice::Tcp(tcp)) => {
+            builder.u16(tcp.source_port());
+            builder.u16(tcp.destination_port());
+            builder.u32(tcp.sequence_number());
+            builder.u32(tcp.acknowledgment_number());
+            put_flags(builder, tcp);
+            builder.u16(tcp.window_size());
+            builder.u32(bytes.saturating_sub(u32::from(tcp.data_offset()) * 4));
         }
-        heads
-    }
-
-    /// Behind a head of Linux' cooked captures: of `size` bytes, with the packet's kind, its protocol and the sender's
-    /// address at these places.
-    fn cooked(
-        &mut self,
-        data: &'d [u8],
-        size: usize,
-        kind: usize,
-        protocol: usize,
-        sender: usize,
-    ) -> Option<LaxSlicedPacket<'d>> {
-        let (head, rest) = data.split_at_checked(size)?;
-        // In the first version, the kind has two bytes, and the other byte is zero.
-        let kind = if size == 16 { head[kind + 1] } else { head[kind] };
-        self.direction = if kind == 4 { PacketDirection::Outbound } else { PacketDirection::Inbound };
-        self.source = head[sender..].first_chunk::<6>().copied();
-        self.ether_type = u16::from_be_bytes([head[protocol], head[protocol + 1]]);
-        Some(LaxSlicedPacket::from_ether_type(EtherType(self.ether_type), rest))
-    }
-
-    fn take(&mut self, parsed: LaxSlicedPacket<'d>) {
-        if let Some(LinkSlice::Ethernet2(ethernet)) = &parsed.link {
-            (self.source, self.destination) = (Some(ethernet.source()), Some(ethernet.destination()));
-            self.ether_type = ethernet.ether_type().0;
+        Some(TransportSlice::Udp(udp)) => {
+            builder.u16(udp.source_port());
+            builder.u16(udp.destination_port());
+            builder.u16(udp.length());
         }
-        for extension in &parsed.link_exts {
-            if let LaxLinkExtSlice::Vlan(vlan) = extension {
-                // The innermost one is that of the packet's host.
-                self.vlan = Some(vlan.vlan_identifier().value());
-                self.ether_type = vlan.ether_type().0;
-            }
+        Some(TransportSlice::Icmpv4(icmp)) => {
+            builder.u8(icmp.type_u8());
+            builder.u8(icmp.code_u8());
         }
-        let version = match &parsed.net {
-            Some(LaxNetSlice::Ipv4(_)) => Some(IpVersion::V4),
-            Some(LaxNetSlice::Ipv6(_)) => Some(IpVersion::V6),
-            _ => None,
-        };
-        self.class = match (version, &parsed.net, &parsed.transport) {
-            (Some(version), _, Some(TransportSlice::Tcp(_))) => HeadClass::Tcp(version),
-            (Some(version), _, Some(TransportSlice::Udp(_))) => HeadClass::Udp(version),
-            (Some(version), _, Some(TransportSlice::Icmpv4(_) | TransportSlice::Icmpv6(_))) => HeadClass::Icmp(version),
-            (Some(version), ..) => HeadClass::Ip(version),
-            (None, Some(LaxNetSlice::Arp(_)), _) => HeadClass::Arp,
-            _ if self.source.is_some() => HeadClass::Ethernet,
-            _ => HeadClass::Other,
-        };
-        (self.net, self.transport) = (parsed.net, parsed.transport);
-    }
-
-    /// Writes the values of its class behind the common ones.
-    pub(super) fn put(&self, builder: &mut PacketBuilder) {
-        if self.class == HeadClass::Other {
-            return;
+        Some(TransportSlice::Icmpv6(icmp)) => {
+            builder.u8(icmp.type_u8());
+            builder.u8(icmp.code_u8());
         }
-        put_mac(builder, self.source);
-        put_mac(builder, self.destination);
-        builder.u16(self.ether_type);
-        builder.u16(self.vlan.map_or(u16::MAX, |vlan| vlan & 0xFFF));
-        match &self.net {
-            Some(LaxNetSlice::Ipv4(ip)) => {
-                let head = ip.header();
-                builder.u8(4);
-                put_v4(builder, head.source_addr());
-                put_v4(builder, head.destination_addr());
-                put_ip(
-                    builder,
-                    (ip.payload_ip_number().0, head.ttl(), head.total_len()),
-                    head.fragments_offset().byte_offset(),
-                );
-                let payload = u32::from(head.payload_len().unwrap_or(0));
-                self.put_transport(builder, payload);
-            }
-            Some(LaxNetSlice::Ipv6(ip)) => {
-                let (head, payload) = (ip.header(), ip.payload());
-                builder.u8(6);
-                put_v6(builder, head.source_addr());
-                put_v6(builder, head.destination_addr());
-                put_ip(builder, (payload.ip_number.0, head.hop_limit(), head.payload_length()), 0);
-                let extensions = ip.extensions().slice().len() as u32;
-                self.put_transport(builder, u32::from(head.payload_length()).saturating_sub(extensions));
-            }
-            Some(LaxNetSlice::Arp(arp)) => {
-                let arp = arp.to_packet();
-                builder.u16(arp.operation.0);
-                put_protocol_address(builder, arp.sender_protocol_addr());
-                put_protocol_address(builder, arp.target_protocol_addr());
-            }
-            None => {}
-        }
-    }
-
-    /// The values of the last head; behind it and with it are so many bytes of IP.
-    fn put_transport(&self, builder: &mut PacketBuilder, bytes: u32) {
-        match &self.transport {
-            Some(TransportSlice::Tcp(tcp)) => {
-                builder.u16(tcp.source_port());
-                builder.u16(tcp.destination_port());
-                builder.u32(tcp.sequence_number());
-                builder.u32(tcp.acknowledgment_number());
-                put_flags(builder, tcp);
-                builder.u16(tcp.window_size());
-                builder.u32(bytes.saturating_sub(u32::from(tcp.data_offset()) * 4));
-            }
-            Some(TransportSlice::Udp(udp)) => {
-                builder.u16(udp.source_port());
-                builder.u16(udp.destination_port());
-                builder.u16(udp.length());
-            }
-            Some(TransportSlice::Icmpv4(icmp)) => {
-                builder.u8(icmp.type_u8());
-                builder.u8(icmp.code_u8());
-            }
-            Some(TransportSlice::Icmpv6(icmp)) => {
-                builder.u8(icmp.type_u8());
-                builder.u8(icmp.code_u8());
-            }
-            _ => {}
-        }
+        _ => {}
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use kymo_packet::{HEADS_MAX, PacketDirection, PacketHeads};
 use kymo_source::{ByteSource, ImportProblems, SourceError};
 
 use super::file::{CaptureForm, CaptureInterface, CaptureRecord, PacketRecord, SectionHead};
-use super::heads::{HEADS_MAX, PacketDirection, PacketHeads};
+use super::heads::bytes_of;
 use crate::chunks::{ChunkFacts, ImportChunk, ImportChunks};
 use crate::window::FileWindow;
 
@@ -188,7 +189,7 @@ impl CaptureReading {
         let time = packet.time.map(|time| interface.facts.ns(self.form, time));
         self.index.timeless += u64::from(time.is_none());
         let facts = CaptureFacts { section: number, dropped: stream.dropped, time_before };
-        stream.chunks.add(time.unwrap_or(time_before), place, class.bytes(), facts);
+        stream.chunks.add(time.unwrap_or(time_before), place, bytes_of(class), facts);
         Ok(())
     }
 

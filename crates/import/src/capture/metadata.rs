@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use kymo_packet::CLASSES;
 use kymo_wire::magic;
 
-use super::heads::CLASSES;
+use super::heads::{fields_of, number_of};
 use super::index::{CaptureFacts, CaptureIndex};
 use crate::chunks::ImportChunk;
 use crate::packet::PacketBuilder;
@@ -60,7 +61,7 @@ pub(super) fn metadata(index: &CaptureIndex, format: &str) -> Vec<u8> {
 pub(crate) fn stream_text(stream_id: u32) -> String {
     let mut text = format!("{CLOCK}\nstream {{\n\tid = {stream_id};{STREAM}");
     for class in CLASSES {
-        let (name, id, fields) = (tsdl::text(class.name()), class.number(), class.fields());
+        let (name, id, fields) = (tsdl::text(class.name()), number_of(class), fields_of(class));
         let _ = write!(text, "\nevent {{\n\tname = {name};\n\tid = {id};\n\tstream_id = {stream_id};\n");
         let _ = write!(text, "\tfields := struct {{ {fields} }};\n}};\n");
     }

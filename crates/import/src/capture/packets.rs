@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use kymo_packet::{HEADS_MAX, PacketHeads};
 use kymo_source::{ByteSource, PacketMaker, SourceError};
 
 use super::file::CaptureRecord;
-use super::heads::{HEADS_MAX, PacketHeads};
+use super::heads::{number_of, put};
 use super::index::{CaptureFacts, SectionIndex, direction};
 use super::metadata;
 use crate::chunks::ImportChunk;
@@ -82,12 +83,12 @@ impl CapturePackets {
             let time = packet.time.map_or(latest, |time| interface.facts.ns(section.form, time));
             latest = latest.max(time);
             begins.push((time, builder.bytes.len()));
-            builder.u8(heads.class.number());
+            builder.u8(number_of(heads.class));
             builder.u64(time.saturating_sub(self.ahead));
             builder.u8(direction(&packet, &heads, interface) as u8);
             builder.u32(packet.captured);
             builder.u32(packet.length);
-            heads.put(builder);
+            put(&heads, builder);
         }
         Ok(())
     }

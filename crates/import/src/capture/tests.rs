@@ -5,7 +5,9 @@ use std::fs;
 use kymo_source::{ImportOptions, SourceError, TraceFinder, TraceFolder};
 use proptest::prelude::*;
 
-use super::heads::{CLASSES, HeadClass};
+use kymo_packet::{CLASSES, HeadClass, IpVersion, PacketHeads};
+
+use super::heads::{bytes_of, put};
 
 /// A number in the byte order of a capture.
 #[derive(Clone, Copy)]
@@ -96,7 +98,7 @@ fn events(folder: &TraceFolder) -> Vec<(String, Vec<SeenPacket>)> {
                 let number = |at: usize| u32::from_le_bytes(events[at..at + 4].try_into().unwrap());
                 let time = u64::from_le_bytes(events[1..9].try_into().unwrap());
                 seen.push((time, class, events[9], number(10), number(14)));
-                events = &events[class.bytes() as usize..];
+                events = &events[bytes_of(class) as usize..];
             }
             assert!(seen[before..].is_sorted_by_key(|event| event.0));
             rest = next;
@@ -106,7 +108,7 @@ fn events(folder: &TraceFolder) -> Vec<(String, Vec<SeenPacket>)> {
     (0..folder.streams().len()).map(stream).collect()
 }
 
-const UDP: HeadClass = HeadClass::Udp(super::heads::IpVersion::V4);
+const UDP: HeadClass = HeadClass::Udp(IpVersion::V4);
 
 /// Interfaces are numbered anew in each section, in either byte order, with times of any resolution.
 #[test]
@@ -304,9 +306,9 @@ proptest! {
             }
         }
         let data = &data[start..];
-        let heads = super::heads::PacketHeads::of(link, &data[..end.min(data.len())]);
+        let heads = PacketHeads::of(link, &data[..end.min(data.len())]);
         let mut builder = crate::packet::PacketBuilder::new(0, 0);
-        heads.put(&mut builder);
-        prop_assert_eq!(builder.bytes.len() as u64 + 18, heads.class.bytes());
+        put(&heads, &mut builder);
+        prop_assert_eq!(builder.bytes.len() as u64 + 18, bytes_of(heads.class));
     }
 }

@@ -1,0 +1,4 @@
+//! Tests of packets.
+
+mod classic;
+mod pcapng;
