@@ -1,4 +1,4 @@
-//! The kernel as a source: eBPF programs loaded and run.
+//! The kernel as a source: eBPF programs loaded and run, packets of network interfaces.
 //!
 //! It must never know CTF files, nor the viewer.
 //!
@@ -8,13 +8,15 @@
 //! ```
 //!
 //! The meaning of instructions, and their origin, is the duty of callers. On systems other than Linux
-//! everything here compiles, and reports the missing kernel.
+//! [`KernelProgram`] compiles, and reports the missing kernel; [`packets`] is there on Linux alone.
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 mod error;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "linux")]
+pub mod packets;
 
 #[cfg(not(target_os = "linux"))]
 use elsewhere as kernel;
