@@ -17,6 +17,7 @@
 //! recover ┘      │          └─> program                one program: its memory, lanes, definitions, threads
 //!                └─> protocol                          what commands and the recorder say to each other
 //! select: rules which events are recorded   folder: folders of a user   clock: clocks of traces   capture: output of commands
+//! packets: those of network interfaces
 //! prepare: counters of CPUs, before a session
 //! ```
 
@@ -30,6 +31,7 @@ pub mod doctor;
 pub mod filters;
 pub mod folder;
 mod number;
+pub mod packets;
 pub mod prepare;
 pub mod program;
 pub mod protocol;

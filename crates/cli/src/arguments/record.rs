@@ -21,6 +21,7 @@ Examples:
   kymo record --trigger 'start on bench:begin' --trigger 'stop on bench:end' -- ./bench
   kymo record --only 'slow: http:end over 5ms since http:begin by id' -- ./server
   kymo record --capture-output -- make      record the output lines, with timestamps
+  kymo record --packets eth0 --packet-filter 'tcp.destination_port == 443' --duration 5s
   kymo record --to console -e 'net:*' -- ./server    print the events at once, and keep no trace
 
 COMMAND keeps its standard streams, terminal and signals. kymo exits with the status of COMMAND,
@@ -46,7 +47,7 @@ pub(crate) struct RecordArguments {
     #[arg(long, value_name = "TIME", value_parser = quantity::seconds)]
     pub(crate) flush_every: Option<u64>,
     /// Run in the background until `kymo stop`
-    #[arg(long, conflicts_with_all = ["command"])]
+    #[arg(long, conflicts_with_all = ["command", "packets"])]
     pub(crate) detach: bool,
     /// Print one JSON object at the end; with `--to console`, print each event as JSON, and that object on standard error
     #[arg(long)]
@@ -116,6 +117,20 @@ pub(crate) struct SessionArguments {
     /// of the selected events
     #[arg(long, requires = "command")]
     pub(crate) capture_output: bool,
+    /// Record the packets of these network interfaces, `any`: all, as events `kymo:packet`, regardless of the selected
+    /// events; repeatable. This needs the capability CAP_NET_RAW
+    #[arg(long, value_name = "INTERFACE", value_delimiter = ',')]
+    pub(crate) packets: Vec<String>,
+    /// Only packets for which this expression is true, such as `ip.source == "10.*" && udp.destination_port == 53`, with
+    /// the fields of captures (docs/packets.md)
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true, requires = "packets")]
+    pub(crate) packet_filter: Option<String>,
+    /// Bytes of each packet that are recorded, at most 16000; default: 2000
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=16000), requires = "packets")]
+    pub(crate) snap_length: Option<u32>,
+    /// Write the packets into this new file too, as pcapng
+    #[arg(long, value_name = "FILE", requires = "packets")]
+    pub(crate) pcapng: Option<PathBuf>,
     /// First compare the counters of all CPUs, a few milliseconds for each: the trace and the summary tell how far they
     /// are apart
     #[arg(long)]
@@ -151,6 +166,7 @@ impl SessionArguments {
             ("--trigger", !self.triggers.is_empty()),
             ("--only", !self.rules.is_empty()),
             ("--capture-output", self.capture_output),
+            ("--packets", !self.packets.is_empty()),
             ("--prepare", self.prepare),
             ("--duration", self.duration.is_some()),
         ];

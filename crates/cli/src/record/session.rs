@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use kymo_recorder::capture::{self, LineCount};
 use kymo_recorder::client::{Client, ClientProblem, nonsense};
 use kymo_recorder::doctor::{self, DoctorFinding};
+use kymo_recorder::packets::{self, PacketCounts, PacketOptions, PacketProblem, PacketRecording, PacketSource};
 use kymo_recorder::prepare::PreparedCounters;
 use kymo_recorder::program::namespaces::{NAMES, NamespaceKinds};
 use kymo_recorder::protocol::{Keep, RecorderReply, RecorderRequest, SessionOptions, SessionSummary, TraceDialect};
@@ -63,8 +64,10 @@ pub(crate) struct RecordingPlan<'a> {
     options: SessionOptions,
     /// A word that no other session has: it identifies the session of a started program.
     tag: Option<String>,
-    /// The same for the lines that it writes.
-    lines: Option<String>,
+    /// The same for the events of this process: lines that the program writes, and packets.
+    own: Option<String>,
+    /// Receives packets already.
+    packets: Option<PacketSource>,
     /// The contexts that events carry from the first one on.
     contexts: u64,
 }
@@ -78,7 +81,8 @@ pub(crate) struct ActiveSession<'a> {
     /// The folder was there before.
     was_there: bool,
     tag: Option<String>,
-    lines: Option<String>,
+    own: Option<String>,
+    packets: Option<PacketSource>,
     contexts: u64,
     /// Of CPUs, if they were compared.
     counters: Option<TraceCounters>,
@@ -114,13 +118,15 @@ impl<'a> RecordingPlan<'a> {
         }
         let name = name(arguments)?;
         let tag = (!arguments.command.is_empty()).then(|| format!("{name}-{}", std::process::id()));
-        let lines = arguments.capture_output.then(|| format!("{name}-{}.out", std::process::id()));
-        let mut options = options(arguments, &name, tag.as_deref(), lines.as_deref())?;
+        let is_own = arguments.capture_output || !arguments.packets.is_empty();
+        let own = is_own.then(|| format!("{name}-{}.out", std::process::id()));
+        let mut options = options(arguments, &name, tag.as_deref(), own.as_deref())?;
+        let packets = packets(arguments)?;
         options.is_detached = is_detached;
         options.flush_ms = flush_every.map(|nanos| nanos.div_ceil(1_000_000));
         options.drains = options.flush_ms.is_some();
         let contexts = early_contexts(&options, arguments.filter.as_deref());
-        Ok(Self { arguments, options, tag, lines, contexts })
+        Ok(Self { arguments, options, tag, own, packets, contexts })
     }
 
     /// The folder of the trace.
@@ -131,7 +137,7 @@ impl<'a> RecordingPlan<'a> {
 
     /// Requests it from the recorder.
     pub(crate) fn begin(self) -> Result<ActiveSession<'a>, RecordProblem> {
-        let Self { arguments, mut options, tag, lines, contexts } = self;
+        let Self { arguments, mut options, tag, own, packets, contexts } = self;
         let signals = Signals::catch()?;
         arguments.rule.process.iter().filter_map(|wanted| nobody(wanted)).for_each(|why| warn(&why));
         if let Some(DoctorFinding { found, .. }) = doctor::lacks_room(arguments.pool_size) {
@@ -151,7 +157,8 @@ impl<'a> RecordingPlan<'a> {
             output,
             was_there,
             tag,
-            lines,
+            own,
+            packets,
             contexts,
             counters,
             signals,
@@ -175,7 +182,12 @@ impl ActiveSession<'_> {
     /// Starts the command, if there is one, and waits until all is over.
     pub(crate) fn record(mut self, json: bool) -> Result<EndedSession, RecordProblem> {
         let mut status = None;
-        let (contexts, lines) = (self.contexts, self.lines.as_deref());
+        let (contexts, lines) = (self.contexts, self.own.as_deref().filter(|_| self.arguments.capture_output));
+        let begin = |source: PacketSource| source.begin(self.own.as_deref().unwrap_or_default(), contexts);
+        let packets = match self.packets.take().map(begin).transpose() {
+            Ok(packets) => packets,
+            Err(problem) => return Ok(self.nothing_recorded(&format!("error: {problem}"), CommandOutcome::Incomplete)),
+        };
         let start = |tag: String| ChildProcess::start(&self.arguments.command, &tag, contexts, lines);
         let child = match self.tag.take().map(start).transpose() {
             Ok(child) => child,
@@ -188,6 +200,7 @@ impl ActiveSession<'_> {
         let ended = match watched.until_over(&mut client, child.as_ref(), &signals, &mut status) {
             Ok(ended) => ended,
             Err(problem) => {
+                packets.map(PacketRecording::end);
                 let is_kept = console.map(|console| console.finish(false)).is_none_or(|printed| printed.is_kept);
                 let there = if is_kept { format!(" are in {}", output.display()) } else { " were printed".to_owned() };
                 write_line(&format!("error: {problem}\nnote: the events recorded until then{there}"));
@@ -197,7 +210,8 @@ impl ActiveSession<'_> {
             }
         };
         signals.are_of_command(false);
-        let ending = SessionEnding { session: &session, output, ended, arguments, counters, json, console, drains };
+        let ending =
+            SessionEnding { session: &session, output, ended, arguments, packets, counters, json, console, drains };
         let whole = ending.take(&mut client, child, &signals);
         // The exit status of the program counts, even if the session's end failed.
         let outcome = match (status, whole) {
@@ -214,7 +228,14 @@ impl ActiveSession<'_> {
     }
 
     /// The command cannot be started.
-    fn not_started(mut self, error: &io::Error) -> EndedSession {
+    fn not_started(self, error: &io::Error) -> EndedSession {
+        let why = not_started(&self.arguments.command[0], error);
+        let outcome = CommandOutcome::Status(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 });
+        self.nothing_recorded(&why, outcome)
+    }
+
+    /// Ends the session, which could not begin to record.
+    fn nothing_recorded(mut self, why: &str, outcome: CommandOutcome) -> EndedSession {
         let stopped = self.client.ask(&RecorderRequest::Stop { session: Some(self.session), all: false });
         if let Some(console) = self.console {
             console.cancel();
@@ -224,8 +245,7 @@ impl ActiveSession<'_> {
         {
             discard(&self.output, self.was_there);
         }
-        write_line(&not_started(&self.arguments.command[0], error));
-        let outcome = CommandOutcome::Status(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 });
+        write_line(why);
         EndedSession { outcome, has_trace: false, signals: self.signals }
     }
 }
@@ -237,6 +257,7 @@ struct SessionEnding<'a> {
     /// Its summary, if it has ended by itself.
     ended: Option<SessionSummary>,
     arguments: &'a SessionArguments,
+    packets: Option<PacketRecording>,
     counters: Option<TraceCounters>,
     json: bool,
     console: Option<ConsolePrinter>,
@@ -253,11 +274,12 @@ impl SessionEnding<'_> {
         child: Option<ChildProcess>,
         signals: &Signals,
     ) -> Result<(CommandOutcome, bool), RecordProblem> {
-        let Self { session, output, ended, arguments, counters, json, console, drains } = self;
+        let Self { session, output, ended, arguments, packets, counters, json, console, drains } = self;
         let is_command = child.is_some();
         // The signal that ended the command is no reason not to wait for its last output.
         let _ = signals.take();
         let passed = child.and_then(|child| child.pass_last(|| signals.take().is_some()));
+        let packets = packets.map(PacketRecording::end);
         // A flight recorder is for the events before the end.
         let last = match &ended {
             None if is_command && arguments.mode == LossMode::Overwrite && !drains => {
@@ -277,12 +299,13 @@ impl SessionEnding<'_> {
             summary.problems.extend(problems);
             count
         });
+        summary.problems.extend(packets.iter().flat_map(|counts| counts.problems.clone()));
         summary.running = if was_over { 0 } else { summary.running };
         let printed = console.map(|console| console.finish(true));
         let command = arguments.command.first().map(|word| word.to_string_lossy());
         let (command, chooses_programs) = (command.as_deref(), !arguments.rule.process.is_empty());
-        let (counters, printed) = (counters.as_ref(), printed.as_ref());
-        tell(&summary, &SessionFacts { captured, counters, command, chooses_programs, printed }, json)?;
+        let (counters, printed, packets) = (counters.as_ref(), printed.as_ref(), packets.as_ref());
+        tell(&summary, &SessionFacts { captured, packets, counters, command, chooses_programs, printed }, json)?;
         let is_printed = printed.is_none_or(|printed| printed.is_whole(&summary));
         let is_whole = summary.problems.is_empty() && summary.lost.unwritten == 0 && is_printed;
         let outcome = if is_whole { CommandOutcome::Complete } else { CommandOutcome::Incomplete };
@@ -431,6 +454,10 @@ fn tell(summary: &SessionSummary, facts: &SessionFacts<'_>, json: bool) -> io::R
     if let Some(LineCount { lines, cut }) = facts.captured {
         object["captured"] = serde_json::json!({"lines": lines, "cut": cut});
     }
+    if let Some(PacketCounts { packets, cut, dropped, interfaces, .. }) = facts.packets {
+        object["packets"] =
+            serde_json::json!({"packets": packets, "cut": cut, "dropped": dropped, "interfaces": interfaces});
+    }
     if let Some(counters) = facts.counters {
         object["counters"] = kymo_session::json::counters(counters);
     }
@@ -474,12 +501,17 @@ fn options(
     arguments: &SessionArguments,
     name: &str,
     tag: Option<&str>,
-    lines: Option<&str>,
+    own: Option<&str>,
 ) -> Result<SessionOptions, StopReason> {
     let mut selection = SessionSelection::default();
     selection
         .take(SelectionStep { act: StepKind::Enable, rule: rule(&arguments.rule, arguments.filter.as_deref(), tag) });
-    lines.into_iter().for_each(|lines| selection.take(capture::selects(lines)));
+    if let Some(own) = own.filter(|_| arguments.capture_output) {
+        selection.take(capture::selects(own));
+    }
+    if let Some(own) = own.filter(|_| !arguments.packets.is_empty()) {
+        selection.take(packets::selects(own));
+    }
     let (contexts, namespaces, own_contexts) = contexts(&arguments.context)?;
     if arguments.pool_size.is_some_and(|bytes| bytes > POOL_MOST) {
         return Err(StopReason::Usage("a program has at most 128MiB: `--pool-size` is more".to_owned()));
@@ -512,6 +544,24 @@ fn options(
         drains: false,
         flush_ms: None,
     })
+}
+
+/// Sockets for the packets, if some are wanted.
+fn packets(arguments: &SessionArguments) -> Result<Option<PacketSource>, StopReason> {
+    if arguments.packets.is_empty() {
+        return Ok(None);
+    }
+    let options = PacketOptions {
+        interfaces: arguments.packets.clone(),
+        filter: arguments.packet_filter.clone(),
+        snap_length: arguments.snap_length.unwrap_or(packets::SNAP_LENGTH),
+        file: arguments.pcapng.clone(),
+    };
+    match PacketSource::open(&options) {
+        Ok(source) => Ok(Some(source)),
+        Err(PacketProblem::Filter(lines)) => Err(StopReason::Expression(lines)),
+        Err(problem) => Err(StopReason::Usage(problem.to_string())),
+    }
 }
 
 /// Which events of which programs. A program that was started is meant with all that it starts,

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use kymo_recorder::capture::LineCount;
+use kymo_recorder::packets::PacketCounts;
 use kymo_recorder::protocol::{LostEvents, SessionSummary};
 use kymo_recorder::rule::RuleStatus;
 use kymo_recorder::select::SelectionRule;
@@ -18,6 +19,8 @@ use crate::show::{self, bytes, counted, duration, grouped};
 pub(crate) struct SessionFacts<'a> {
     /// Lines of its command that were recorded.
     pub(crate) captured: Option<LineCount>,
+    /// Packets that were recorded.
+    pub(crate) packets: Option<&'a PacketCounts>,
     /// The counters of CPUs, if they were compared.
     pub(crate) counters: Option<&'a TraceCounters>,
     /// The command that was started for it.
@@ -49,6 +52,7 @@ pub(crate) fn ended(summary: &SessionSummary, told: &SessionFacts<'_>) -> String
         let cut = if cut == 0 { String::new() } else { format!(", {} of them cut", grouped(cut)) };
         text += &format!("  output    {}{cut}, recorded by kymo itself\n", counted(lines, "line"));
     }
+    text += &packets(told);
     text += &rules(summary);
     text += &counters(told);
     if summary.filtered > 0 {
@@ -76,6 +80,7 @@ fn kept(summary: &SessionSummary, told: &SessionFacts<'_>, snapshots: u32) -> St
         (duration(i128::from(summary.milliseconds) * 1_000_000), counted(summary.programs, "program"));
     let taken = counted(snapshots.into(), "snapshot");
     let text = format!("kept the events of {programs} in memory for {took}; {taken} taken\n")
+        + &packets(told)
         + &rules(summary)
         + &counters(told)
         + &triggers(summary)
@@ -107,6 +112,17 @@ fn rules(summary: &SessionSummary) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
+/// How many packets were recorded, and how many are missing.
+fn packets(told: &SessionFacts<'_>) -> String {
+    let Some(PacketCounts { packets, cut, dropped, interfaces, .. }) = told.packets else { return String::new() };
+    let of: Vec<&str> = interfaces.keys().map(String::as_str).collect();
+    let of = if of.is_empty() { String::new() } else { format!(" of {}", of.join(", ")) };
+    let missing =
+        |count: u64, what: &str| if count == 0 { String::new() } else { format!(", {} {what}", grouped(count)) };
+    let (cut, dropped) = (missing(*cut, "of them cut"), missing(*dropped, "dropped by the kernel"));
+    format!("  packets   {}{of}{cut}{dropped}, recorded by kymo itself\n", counted(*packets, "packet"))
+}
+
 fn counters(told: &SessionFacts<'_>) -> String {
     told.counters.map_or_else(String::new, |counters| format!("  counters  {}\n", show::counters(counters)))
 }
@@ -127,8 +143,8 @@ fn problems(summary: &SessionSummary) -> String {
 /// Why there may be nothing.
 fn nothing(summary: &SessionSummary, told: &SessionFacts<'_>) -> String {
     let is_captured = told.captured.is_some();
-    // The process that records the lines is one.
-    let programs = summary.programs.saturating_sub(is_captured.into());
+    // The process that records lines and packets is one.
+    let programs = summary.programs.saturating_sub((is_captured || told.packets.is_some()).into());
     let lines = if is_captured { "and wrote no line" } else { "`--capture-output` records the lines that it writes" };
     match told.command {
         _ if summary.lost.events() > 0 => "everything that was selected was lost".to_owned(),
@@ -163,7 +179,7 @@ fn room(summary: &SessionSummary) -> String {
 
 /// A daemon, say.
 fn still_running(summary: &SessionSummary, told: &SessionFacts<'_>) -> String {
-    match (told.command, summary.running.saturating_sub(told.captured.is_some().into())) {
+    match (told.command, summary.running.saturating_sub((told.captured.is_some() || told.packets.is_some()).into())) {
         (None, _) | (_, 0) => String::new(),
         (Some(command), running) => {
             let (go, are) = if running == 1 { ("goes", "is") } else { ("go", "are") };
