@@ -1,8 +1,9 @@
 //! `kymo export`
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
-use kymo_session::{ExportOptions, FileFormat, Progress, Session, Zone};
+use kymo_session::{CaptureOptions, ExportOptions, FileFormat, Progress, Session, Zone};
 
 use crate::CommandOutcome;
 use crate::arguments::{ExportArguments, TableFormat};
@@ -30,6 +31,39 @@ pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> Result<Comm
     Ok(show::report(&exported.report, arguments.common.strict))
 }
 
+/// Writes the packets of the traces as a capture.
+pub(crate) fn packets(session: Session, arguments: &ExportArguments) -> Result<CommandOutcome, StopReason> {
+    let session = Arc::new(session);
+    let (begin_ns, end_ns) = arguments.between.nanos(&session, Zone::Local)?;
+    let (selection, warnings) = understood(&session, &arguments.event, arguments.filter.as_deref(), Zone::Local)?;
+    message_text!("{warnings}");
+    let options = CaptureOptions { output: arguments.output.clone(), selection, begin_ns, end_ns };
+    let written = session.write_capture(&options, &Progress::default()).map_err(io::Error::other)?;
+    let file = options.output.display();
+    let mut out = plain_output();
+    for (interface, packets) in &written.interfaces {
+        writeln!(out, "{:>15}  {interface}", show::grouped(*packets))?;
+    }
+    writeln!(out, "{:>15}  {file}", show::grouped(written.packets))?;
+    let told = [
+        (written.cut, "of which the traces have only the beginning"),
+        (written.dropped, "dropped before the recorder had them, as the capture says too"),
+        (written.timeless, "without a time: in the capture, they have that of the packet before"),
+        (
+            written.without_bytes,
+            "left out: their bytes are not in the traces; `--packet-data` keeps these when a capture is cut or converted",
+        ),
+    ];
+    for (count, what) in told.into_iter().filter(|(count, _)| *count > 0) {
+        message!("warning: {file}: {} {what}", show::counted(count, "packet"));
+    }
+    if written.packets == 0 {
+        message!("warning: the traces have no packets: events `kymo:packet`, or captures (docs/packets.md)");
+    }
+    let outcome = show::report(&written.report, arguments.common.strict);
+    Ok(if written.without_bytes > 0 { CommandOutcome::Incomplete } else { outcome })
+}
+
 /// The options that the arguments ask for, and notes on them.
 pub(crate) fn asked(session: &Session, arguments: &ExportArguments) -> Result<(ExportOptions, String), StopReason> {
     let (begin_ns, end_ns) = arguments.between.nanos(session, Zone::Local)?;
@@ -37,6 +71,7 @@ pub(crate) fn asked(session: &Session, arguments: &ExportArguments) -> Result<(E
     let format = match arguments.format {
         TableFormat::Arrow => FileFormat::Arrow,
         TableFormat::Parquet => FileFormat::Parquet,
+        TableFormat::Pcapng => return Err(StopReason::Usage("packets are a capture, and no tables".to_owned())),
     };
     let (output, keep_bytes) = (arguments.output.clone(), arguments.keep_bytes);
     Ok((ExportOptions { output, format, selection, begin_ns, end_ns, keep_bytes }, warnings))

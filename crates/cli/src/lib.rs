@@ -277,10 +277,7 @@ fn run(arguments: &Arguments) -> Result<CommandOutcome, StopReason> {
             }
         }
         #[cfg(feature = "export")]
-        Command::Export(arguments) => match open(&arguments.common, 0) {
-            Some(session) => export::run(&session, arguments),
-            None => Ok(CommandOutcome::Incomplete),
-        },
+        Command::Export(arguments) => export(arguments),
         #[cfg(feature = "sql")]
         Command::Sql(arguments) => sql::run(arguments),
         #[cfg(not(feature = "sql"))]
@@ -349,6 +346,19 @@ fn manual(folder: &Path) -> io::Result<CommandOutcome> {
 }
 
 /// Opens the traces, or reports why not.
+/// Opens the traces for an export: packets are exported with their bytes.
+#[cfg(feature = "export")]
+fn export(arguments: &arguments::ExportArguments) -> Result<CommandOutcome, StopReason> {
+    let is_capture = arguments.format == arguments::TableFormat::Pcapng;
+    let mut reading = arguments.common.reading.options();
+    reading.import.packet_data |= is_capture;
+    match open_paths(&arguments.common.traces, arguments.common.threads, reading) {
+        Some(session) if is_capture => export::packets(session, arguments),
+        Some(session) => export::run(&session, arguments),
+        None => Ok(CommandOutcome::Incomplete),
+    }
+}
+
 fn open(common: &Common, clock_shift_ns: i64) -> Option<Session> {
     let reading = ReadingOptions { clock_shift_ns, ..common.reading.options() };
     open_paths(&common.traces, common.threads, reading)

@@ -143,7 +143,7 @@ impl Session {
 }
 
 fn import_options((definitions, clock_frequency): (Option<PathBuf>, Option<u64>)) -> ImportOptions {
-    ImportOptions { definitions, clock_frequency }
+    ImportOptions { definitions, clock_frequency, ..ImportOptions::default() }
 }
 
 /// Problems of traces, as JSON.

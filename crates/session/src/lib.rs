@@ -9,7 +9,7 @@
 //! print      events as text                      answers    analyses, counts, checks, information
 //! events     events as columns of Arrow          timeline   tiles and items for the viewer
 //! sql        tables for queries                  messages   batches for Python
-//! cut        parts of traces as traces           export     tables as files
+//! cut        parts of traces as traces           export     tables as files     captures   packets as files
 //! follow     traces that grow                    notes      people's notes beside traces
 //!
 //! open needs cache; print, events, answers need open and parallel; sql and timeline need answers
@@ -17,6 +17,7 @@
 
 mod answers;
 mod cache;
+mod captures;
 mod cut;
 #[cfg(feature = "columns")]
 mod events;
@@ -49,6 +50,7 @@ pub use answers::roles::{
 };
 pub use cache::spool::FileSpool;
 pub use cache::{PacketCache, Stale, cache_folder};
+pub use captures::{CaptureFailure, CaptureOptions, WrittenCapture};
 pub use cut::{Cut, CutFailure, CutOptions, CutProblem};
 #[cfg(feature = "columns")]
 pub use events::{

@@ -124,6 +124,8 @@ pub struct ImportOptions {
     pub definitions: Option<PathBuf>,
     /// Cycles per second, for clocks of a frequency that is not in the file.
     pub clock_frequency: Option<u64>,
+    /// Events of packets have all bytes of these, and not their heads alone.
+    pub packet_data: bool,
 }
 
 /// Makes the packets of imported streams; several threads ask.

@@ -417,7 +417,7 @@ pub(crate) struct FilterArguments {
     pub(crate) json: bool,
 }
 
-/// A file format of tables.
+/// A format of files that are made of traces.
 #[cfg(feature = "export")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TableFormat {
@@ -425,12 +425,15 @@ pub(crate) enum TableFormat {
     Parquet,
     /// Arrow IPC files: memory-mappable columns
     Arrow,
+    /// A capture of the packets in the traces; the output is a new file
+    Pcapng,
 }
 
 #[cfg(feature = "export")]
 #[derive(Args)]
 #[command(after_help = "Examples:\n  kymo export my-trace --output tables\n  \
                         kymo export my-trace --event sched_switch --format arrow --output tables\n  \
+                        kymo export my-trace --format pcapng --output packets.pcapng\n  \
                         duckdb -c \"select next_comm, count(*) from 'tables/sched_switch.parquet' group by 1\"\n\n\
                         Rows are in time order. `time` is in nanoseconds; null if it does not fit 64 bits.")]
 pub(crate) struct ExportArguments {
@@ -451,7 +454,7 @@ pub(crate) struct ExportArguments {
     /// `kymo filter --help`
     #[arg(short = 'F', long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,
-    /// The output folder
+    /// The output folder; with `--format pcapng`, the new file
     #[arg(short, long, value_name = "DIR", value_parser = NewFolder)]
     pub(crate) output: PathBuf,
 }

@@ -19,6 +19,9 @@ pub(crate) struct ImportArguments {
     /// as 1 ns
     #[arg(long, value_name = "FREQUENCY", value_parser = frequency)]
     pub(crate) clock_frequency: Option<u64>,
+    /// Give packets of captures all their bytes, as the field `data`, and not their heads alone
+    #[arg(long)]
+    pub(crate) packet_data: bool,
 }
 
 /// The same, and how far clocks are ahead.
@@ -35,7 +38,11 @@ pub(crate) struct ReadingArguments {
 impl ImportArguments {
     /// For opening.
     pub(crate) fn options(&self) -> ImportOptions {
-        ImportOptions { definitions: self.definitions.clone(), clock_frequency: self.clock_frequency }
+        ImportOptions {
+            definitions: self.definitions.clone(),
+            clock_frequency: self.clock_frequency,
+            packet_data: self.packet_data,
+        }
     }
 
     /// For opening, with clocks as they are.
@@ -48,7 +55,7 @@ impl ImportArguments {
         match (&self.definitions, self.clock_frequency) {
             (Some(_), _) => Some("--definitions"),
             (None, Some(_)) => Some("--clock-frequency"),
-            (None, None) => None,
+            (None, None) => self.packet_data.then_some("--packet-data"),
         }
     }
 }

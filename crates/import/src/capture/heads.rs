@@ -10,6 +10,8 @@ use crate::packet::PacketBuilder;
 
 /// Bytes of an event before its heads: class, time, direction, captured and original length.
 const COMMON_BYTES: u64 = 1 + 8 + 1 + 4 + 4;
+/// Bytes of an event before its packet's: link and length.
+const DATA_HEAD_BYTES: u64 = 2 + 4;
 const MAC_BYTES: usize = 17;
 const ETHERNET_BYTES: u64 = 2 * MAC_BYTES as u64 + 2 + 2;
 /// All flags, with spaces between them.
@@ -28,7 +30,12 @@ pub(super) fn number_of(class: HeadClass) -> u8 {
     CLASSES.iter().position(|known| *known == class).expect("all classes are listed") as u8
 }
 
-/// Bytes of an event.
+/// Bytes of an event; with `data`, of a packet of which so many bytes are in the file.
+pub(super) fn event_bytes(class: HeadClass, data: Option<u32>) -> u64 {
+    bytes_of(class) + data.map_or(0, |captured| DATA_HEAD_BYTES + u64::from(captured))
+}
+
+/// Bytes of an event without the packet's.
 pub(super) fn bytes_of(class: HeadClass) -> u64 {
     let ethernet = if class == HeadClass::Other { 0 } else { ETHERNET_BYTES };
     let ip = class.version().map_or(0, |version| 1 + 2 * text_bytes(version) as u64 + 1 + 1 + 2 + 2);
@@ -41,6 +48,9 @@ pub(super) fn bytes_of(class: HeadClass) -> u64 {
     };
     COMMON_BYTES + ethernet + ip + last
 }
+
+/// The fields of a packet's bytes, in TSDL.
+pub(super) const DATA_FIELDS: &str = " u16 _link; u32 __data_length; u8 _data[__data_length];";
 
 /// Its fields, in TSDL.
 pub(super) fn fields_of(class: HeadClass) -> String {

@@ -6,7 +6,7 @@ use kymo_packet::{HEADS_MAX, PacketDirection, PacketHeads};
 use kymo_source::{ByteSource, ImportProblems, SourceError};
 
 use super::file::{CaptureForm, CaptureInterface, CaptureRecord, PacketRecord, SectionHead};
-use super::heads::bytes_of;
+use super::heads::event_bytes;
 use crate::chunks::{ChunkFacts, ImportChunk, ImportChunks};
 use crate::window::FileWindow;
 
@@ -67,15 +67,15 @@ impl ChunkFacts for CaptureFacts {
     }
 }
 
-/// Reads a whole file; `None`: it is no capture.
+/// Reads a whole file; `None`: it is no capture. Events are to have the bytes of packets, or their heads alone.
 ///
 /// # Errors
 ///
 /// The file cannot be read.
-pub(super) fn read(file: &ByteSource) -> Result<Option<CaptureIndex>, SourceError> {
+pub(super) fn read(file: &ByteSource, has_data: bool) -> Result<Option<CaptureIndex>, SourceError> {
     let mut window = FileWindow::new(file);
     let Some(form) = CaptureForm::of(window.bytes(0, 12)?) else { return Ok(None) };
-    let mut reading = CaptureReading::new(form);
+    let mut reading = CaptureReading::new(form, has_data);
     let (mut at, interface) = reading.form.begin(&mut window)?;
     if let Some(interface) = interface {
         reading.begin_section(SectionHead::default());
@@ -117,15 +117,17 @@ impl CaptureStream {
 /// The state of the first reading.
 struct CaptureReading {
     form: CaptureForm,
+    /// Events have the bytes of packets.
+    has_data: bool,
     index: CaptureIndex,
     streams: BTreeMap<String, usize>,
 }
 
 impl CaptureReading {
-    fn new(form: CaptureForm) -> Self {
+    fn new(form: CaptureForm, has_data: bool) -> Self {
         let problems = ImportProblems::default();
         let index = CaptureIndex { sections: Vec::new(), streams: Vec::new(), problems, timeless: 0 };
-        Self { form, index, streams: BTreeMap::new() }
+        Self { form, has_data, index, streams: BTreeMap::new() }
     }
 
     fn take(
@@ -189,7 +191,12 @@ impl CaptureReading {
         let time = packet.time.map(|time| interface.facts.ns(self.form, time));
         self.index.timeless += u64::from(time.is_none());
         let facts = CaptureFacts { section: number, dropped: stream.dropped, time_before };
-        stream.chunks.add(time.unwrap_or(time_before), place, bytes_of(class), facts);
+        stream.chunks.add(
+            time.unwrap_or(time_before),
+            place,
+            event_bytes(class, self.has_data.then_some(packet.captured)),
+            facts,
+        );
         Ok(())
     }
 

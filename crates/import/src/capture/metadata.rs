@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use kymo_packet::CLASSES;
 use kymo_wire::magic;
 
-use super::heads::{fields_of, number_of};
+use super::heads::{DATA_FIELDS, fields_of, number_of};
 use super::index::{CaptureFacts, CaptureIndex};
 use crate::chunks::ImportChunk;
 use crate::packet::PacketBuilder;
@@ -36,7 +36,7 @@ const STREAM: &str = "
 ";
 
 /// The metadata of a capture.
-pub(super) fn metadata(index: &CaptureIndex, format: &str) -> Vec<u8> {
+pub(super) fn metadata(index: &CaptureIndex, format: &str, has_data: bool) -> Vec<u8> {
     let mut text = [tsdl::BEGINNING, tsdl::TYPES, &tsdl::trace("u32 magic; u32 stream_id;")].concat();
     let _ = writeln!(text, "env {{\n\ttracer_name = {};", tsdl::text(format));
     if let Some(section) = index.sections.first() {
@@ -53,17 +53,18 @@ pub(super) fn metadata(index: &CaptureIndex, format: &str) -> Vec<u8> {
     }
     let _ = writeln!(text, "\tsections = {};", index.sections.len());
     text.push_str("};\n");
-    text.push_str(&stream_text(0));
+    text.push_str(&stream_text(0, has_data));
     text.into_bytes()
 }
 
 /// The part that describes a class of data streams of that id. It needs [`tsdl::TYPES`].
-pub(crate) fn stream_text(stream_id: u32) -> String {
+pub(crate) fn stream_text(stream_id: u32, has_data: bool) -> String {
+    let data = if has_data { DATA_FIELDS } else { "" };
     let mut text = format!("{CLOCK}\nstream {{\n\tid = {stream_id};{STREAM}");
     for class in CLASSES {
         let (name, id, fields) = (tsdl::text(class.name()), number_of(class), fields_of(class));
         let _ = write!(text, "\nevent {{\n\tname = {name};\n\tid = {id};\n\tstream_id = {stream_id};\n");
-        let _ = write!(text, "\tfields := struct {{ {fields} }};\n}};\n");
+        let _ = write!(text, "\tfields := struct {{ {fields}{data} }};\n}};\n");
     }
     text
 }

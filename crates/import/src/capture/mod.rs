@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The interfaces of one name are a data stream, in whichever section they are. Events have the heads of packets, not
-//! the data behind these.
+//! the data behind these, unless an option asks for all bytes.
 
 mod file;
 mod heads;
@@ -52,15 +52,15 @@ impl Importer for PacketCapture {
         CaptureForm::of(head).is_some()
     }
 
-    fn import(&self, file: &ByteSource, _: &ImportOptions) -> Result<Vec<Imported>, SourceError> {
-        let Some(read) = CaptureStreams::read(file)? else {
+    fn import(&self, file: &ByteSource, options: &ImportOptions) -> Result<Vec<Imported>, SourceError> {
+        let Some(read) = CaptureStreams::read(file, options.packet_data)? else {
             let what = "this is no capture of packets any more".to_owned();
             return Err(SourceError { path: file.path().to_owned(), kind: SourceErrorKind::Import(what) });
         };
         let mut magic = [0; 4];
         file.read_at(0, &mut magic)?;
         let format = if magic == [0x0A, 0x0D, 0x0D, 0x0A] { "pcapng" } else { "pcap" };
-        let metadata = metadata::metadata(&read.index, format);
+        let metadata = metadata::metadata(&read.index, format, read.has_data);
         let ClassStreams { list: streams, maker, problems, notes } = read.in_class(0, 0);
         Ok(vec![Imported { name: String::new(), metadata, streams, maker, problems, notes }])
     }
@@ -71,6 +71,7 @@ impl Importer for PacketCapture {
 pub(crate) struct CaptureStreams {
     file: ByteSource,
     index: CaptureIndex,
+    has_data: bool,
 }
 
 /// A capture's interfaces as data streams of a class.
@@ -83,13 +84,13 @@ pub(crate) struct ClassStreams {
 }
 
 impl CaptureStreams {
-    /// Reads a whole file; `None`: it is no capture.
+    /// Reads a whole file; `None`: it is no capture. With `has_data`, events have the bytes of packets.
     ///
     /// # Errors
     ///
     /// The file cannot be read.
-    pub(crate) fn read(file: &ByteSource) -> Result<Option<Self>, SourceError> {
-        Ok(index::read(file)?.map(|index| Self { file: file.clone(), index }))
+    pub(crate) fn read(file: &ByteSource, has_data: bool) -> Result<Option<Self>, SourceError> {
+        Ok(index::read(file, has_data)?.map(|index| Self { file: file.clone(), index, has_data }))
     }
 
     /// The first time of a packet, since 1970.
@@ -99,7 +100,7 @@ impl CaptureStreams {
 
     /// As data streams of a class ([`stream_text`]), with times that are `ahead` nanoseconds earlier than in the file.
     pub(crate) fn in_class(self, class: u32, ahead: u64) -> ClassStreams {
-        let Self { file, index } = self;
+        let Self { file, index, has_data } = self;
         let notes = notes_of(&index);
         let names = stream_names(&index.streams);
         let streams = index.streams.iter().zip(names).enumerate().map(|(number, (stream, name))| {
@@ -113,7 +114,7 @@ impl CaptureStreams {
         });
         let list = streams.collect();
         let streams = index.streams.into_iter().map(|stream| (stream.name, stream.chunks.list)).collect();
-        let maker = Arc::new(CapturePackets { file, sections: index.sections, class, ahead, streams });
+        let maker = Arc::new(CapturePackets { file, sections: index.sections, has_data, class, ahead, streams });
         ClassStreams { list, maker, problems: index.problems, notes }
     }
 }

@@ -17,6 +17,8 @@ use crate::window::FileWindow;
 pub(super) struct CapturePackets {
     pub(super) file: ByteSource,
     pub(super) sections: Vec<SectionIndex>,
+    /// Events have the bytes of packets.
+    pub(super) has_data: bool,
     /// The class of the data streams.
     pub(super) class: u32,
     /// Nanoseconds by which times in the file are late.
@@ -89,6 +91,15 @@ impl CapturePackets {
             builder.u32(packet.captured);
             builder.u32(packet.length);
             put(&heads, builder);
+            if self.has_data {
+                let captured = packet.captured as usize;
+                builder.u16(interface.facts.link);
+                builder.u32(packet.captured);
+                let end = builder.bytes.len() + captured;
+                builder.bytes(window.bytes(packet.data, captured)?);
+                // Of a file that has become shorter.
+                builder.bytes.resize(end, 0);
+            }
         }
         Ok(())
     }

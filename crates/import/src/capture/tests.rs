@@ -68,10 +68,14 @@ fn udp() -> Vec<u8> {
 }
 
 fn open(bytes: &[u8]) -> Result<TraceFolder, SourceError> {
+    open_with(bytes, ImportOptions::default())
+}
+
+fn open_with(bytes: &[u8], options: ImportOptions) -> Result<TraceFolder, SourceError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("capture");
     fs::write(&path, bytes).unwrap();
-    let mut found = TraceFinder::with_importers(crate::IMPORTERS, ImportOptions::default()).find(&path)?;
+    let mut found = TraceFinder::with_importers(crate::IMPORTERS, options).find(&path)?;
     // Packets are made from the file.
     std::mem::forget(folder);
     Ok(found.remove(0))
@@ -106,6 +110,45 @@ fn events(folder: &TraceFolder) -> Vec<(String, Vec<SeenPacket>)> {
         (folder.streams()[number].name.clone(), seen)
     };
     (0..folder.streams().len()).map(stream).collect()
+}
+
+fn packets_are_as_long_as_announced(folder: &TraceFolder) {
+    for (number, stream) in folder.streams().iter().enumerate() {
+        let mut bytes = vec![0; stream.size as usize];
+        assert_eq!(folder.stream(number).read_at(0, &mut bytes).unwrap(), bytes.len());
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            rest = &rest[(u64::from_le_bytes(rest[32..40].try_into().unwrap()) / 8) as usize..];
+        }
+    }
+}
+
+/// All bytes of packets are there if that is asked for, behind the heads.
+#[test]
+fn packets_have_their_bytes() {
+    let order = ByteOrder(false);
+    let long = [&udp()[..], &[7; 900]].concat();
+    let bytes = [
+        order.section(&[]),
+        order.interface(1, &order.option(2, b"eth0")),
+        order.packet(0, 9, &long, &[]),
+        order.packet(0, 10, &udp()[..3], &[]),
+    ];
+    let folder = open_with(&bytes.concat(), ImportOptions { packet_data: true, ..ImportOptions::default() }).unwrap();
+    packets_are_as_long_as_announced(&folder);
+    let mut stream = vec![0; folder.streams()[0].size as usize];
+    folder.stream(0).read_at(0, &mut stream).unwrap();
+    let mut events = &stream[48 + "eth0".len() + 1..];
+    for packet in [&long[..], &udp()[..3]] {
+        let (head, rest) = events.split_at(bytes_of(CLASSES[events[0] as usize]) as usize);
+        assert_eq!(u32::from_le_bytes(head[10..14].try_into().unwrap()) as usize, packet.len());
+        let expected = [&[1, 0][..], &(packet.len() as u32).to_le_bytes(), packet].concat();
+        assert!(rest.starts_with(&expected));
+        events = &rest[expected.len()..];
+    }
+    assert!(events.is_empty());
+    let metadata = String::from_utf8(folder.metadata().unwrap()).unwrap();
+    assert_eq!(metadata.matches("u8 _data[__data_length];").count(), CLASSES.len());
 }
 
 const UDP: HeadClass = HeadClass::Udp(IpVersion::V4);
@@ -291,6 +334,9 @@ proptest! {
         bytes.truncate(end);
         if let Ok(folder) = open(&bytes) {
             events(&folder);
+        }
+        if let Ok(folder) = open_with(&bytes, ImportOptions { packet_data: true, ..ImportOptions::default() }) {
+            packets_are_as_long_as_announced(&folder);
         }
     }
 

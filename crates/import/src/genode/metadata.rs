@@ -37,7 +37,7 @@ pub(super) fn metadata(
     let mut text = kymo_format::write::to_tsdl(&class).expect("metadata of TSDL can be written as TSDL");
     if let Some(id) = captures {
         text.push_str(tsdl::TYPES);
-        text.push_str(&capture::stream_text(id));
+        text.push_str(&capture::stream_text(id, false));
     }
     text.into_bytes()
 }

@@ -160,7 +160,7 @@ impl GenodeRecording {
     /// Adds captures, each interface as a data stream.
     fn add_captures(&mut self, files: &[&TreeFile]) -> Result<(), SourceError> {
         for file in files {
-            let Some(index) = capture::CaptureStreams::read(&file.bytes)? else { continue };
+            let Some(index) = capture::CaptureStreams::read(&file.bytes, false)? else { continue };
             let ahead = self.date.map_or(0, |date| date.capture_ahead_ns(index.earliest_ns()));
             let mut streams = index.in_class(CAPTURE_CLASS, ahead);
             for (number, stream) in streams.list.iter_mut().enumerate() {

@@ -2,8 +2,8 @@
 
 use kymo_decode::columns::ColumnShape;
 use kymo_format::model::{EnumerationMapping, TextEncoding};
-use kymo_ir::Cells;
 use kymo_ir::emit::double;
+use kymo_ir::{CellType, Cells};
 
 /// A field of a record: where its value is.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +92,22 @@ impl<'a> FieldRef<'a> {
 
     fn of(&self, shape: &'a ColumnShape, row: usize) -> Self {
         Self { shape, row, ..*self }
+    }
+
+    /// The bytes of a blob, or of a list of numbers of 8 bits.
+    #[must_use]
+    pub fn bytes(&self) -> Option<&'a [u8]> {
+        match self.shape {
+            ColumnShape::Blob { column } => Some(self.span(*column)),
+            ColumnShape::List { column, element, .. } => match **element {
+                ColumnShape::Integer { column: element, cell: CellType::U8, .. } => {
+                    let (first, count) = self.cells.span(*column, self.row);
+                    self.cells.bytes(element).get(first..first + count)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// The elements of a list; nothing for other fields.
