@@ -58,7 +58,8 @@ pub(crate) fn ended(summary: &SessionSummary, told: &SessionFacts<'_>) -> String
     if summary.filtered > 0 {
         text += &format!("  filtered  {}\n", counted(summary.filtered, "event"));
     }
-    text += &format!("  losses    {}\n", losses(summary).unwrap_or_else(|| "none".to_owned()));
+    let lost: Vec<String> = losses(summary).into_iter().chain(dropped_packets(told)).collect();
+    text += &format!("  losses    {}\n", if lost.is_empty() { "none".to_owned() } else { lost.join("; ") });
     text += &triggers(summary);
     text += &unprinted(summary, told);
     text += &problems(summary);
@@ -112,15 +113,22 @@ fn rules(summary: &SessionSummary) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// How many packets were recorded, and how many are missing.
+/// Packets that are missing, in a sentence.
+fn dropped_packets(told: &SessionFacts<'_>) -> Option<String> {
+    let dropped = told.packets.map(|counts| counts.dropped).filter(|dropped| *dropped > 0)?;
+    Some(format!(
+        "{} that the kernel dropped: a smaller `--snap-length` leaves room for more",
+        counted(dropped, "packet")
+    ))
+}
+
+/// How many packets were recorded.
 fn packets(told: &SessionFacts<'_>) -> String {
-    let Some(PacketCounts { packets, cut, dropped, interfaces, .. }) = told.packets else { return String::new() };
+    let Some(PacketCounts { packets, cut, interfaces, .. }) = told.packets else { return String::new() };
     let of: Vec<&str> = interfaces.keys().map(String::as_str).collect();
     let of = if of.is_empty() { String::new() } else { format!(" of {}", of.join(", ")) };
-    let missing =
-        |count: u64, what: &str| if count == 0 { String::new() } else { format!(", {} {what}", grouped(count)) };
-    let (cut, dropped) = (missing(*cut, "of them cut"), missing(*dropped, "dropped by the kernel"));
-    format!("  packets   {}{of}{cut}{dropped}, recorded by kymo itself\n", counted(*packets, "packet"))
+    let cut = if *cut == 0 { String::new() } else { format!(", {} of them cut", grouped(*cut)) };
+    format!("  packets   {}{of}{cut}, recorded by kymo itself\n", counted(*packets, "packet"))
 }
 
 fn counters(told: &SessionFacts<'_>) -> String {

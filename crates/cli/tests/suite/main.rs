@@ -29,6 +29,8 @@ mod lami;
 #[cfg(target_os = "linux")]
 mod limits;
 mod moments;
+#[cfg(target_os = "linux")]
+mod network;
 mod offsets;
 mod packets;
 mod periods;
