@@ -148,6 +148,17 @@ fn is_told_of_the_session(recording: &Value, place: &Place) {
     assert_eq!((&other["on"], &other["level"], &other["programs"]), (&json!(true), &json!(14), &json!(1)));
 }
 
+/// The limit of a rule.
+fn sets_a_limit(place: &Place, viewer: &Viewer, session: &str) {
+    place.says(&["limit", "--add", "test:count every 10", "--session", session], 0);
+    let changed = viewer.change(&json!({"act": "limit", "rule": "count", "limit": "20"}));
+    let rule = &changed["recording"]["rules"][0];
+    let found = (&rule["words"], &rule["limit"], &rule["is_set"]);
+    assert_eq!(found, (&json!("test:count every 10"), &json!("20"), &json!(true)), "{changed}");
+    let refused = viewer.refused(&json!({"act": "limit", "rule": "count", "limit": "soon"}));
+    assert!(refused.contains("`soon` is no number of events"), "{refused}");
+}
+
 #[test]
 fn a_program_is_shown_while_it_is_recorded_and_changed_from_there() {
     let place = Place::new();
@@ -188,23 +199,7 @@ fn a_program_is_shown_while_it_is_recorded_and_changed_from_there() {
     program.tell("count 100");
     assert!(viewer.refused(&json!({"act": "snapshot"})).contains("snapshots are of sessions with `--mode overwrite`"));
 
-    // The limit of a rule.
-    place.says(
-        &["limit", "--add", "test:count every 10", "--session", changed["recording"]["session"].as_str().unwrap()],
-        0,
-    );
-    let changed = viewer.change(&json!({"act": "limit", "rule": "count", "limit": "20"}));
-    let rule = &changed["recording"]["rules"][0];
-    assert_eq!(
-        (&rule["words"], &rule["limit"], &rule["is_set"]),
-        (&json!("test:count every 10"), &json!("20"), &json!(true)),
-        "{changed}"
-    );
-    assert!(
-        viewer
-            .refused(&json!({"act": "limit", "rule": "count", "limit": "soon"}))
-            .contains("`soon` is no number of events")
-    );
+    sets_a_limit(&place, &viewer, changed["recording"]["session"].as_str().unwrap());
 
     // The program goes on without being recorded.
     let changed = viewer.change(&json!({"act": "stop"}));
