@@ -6,14 +6,14 @@ use proptest::sample::select;
 
 /// A packet as a packet socket has it.
 #[derive(Clone, Debug)]
-struct SeenPacket {
-    hardware: u32,
-    kind: u32,
-    data: Vec<u8>,
+pub struct SeenPacket {
+    pub hardware: u32,
+    pub kind: u32,
+    pub data: Vec<u8>,
 }
 
 /// Runs a program as the kernel does: bytes that are not there end it, and nothing of the packet is taken.
-fn run(program: &[ClassicInstruction], packet: &SeenPacket) -> u32 {
+pub fn run(program: &[ClassicInstruction], packet: &SeenPacket) -> u32 {
     let data = &packet.data;
     let bytes = |at: usize, count: usize| {
         let bytes = data.get(at..at.checked_add(count)?)?;
@@ -130,7 +130,7 @@ fn udp(source: u16, destination: u16) -> Vec<u8> {
 }
 
 /// Packets without and with whatever is unusual.
-fn packets() -> impl Strategy<Value = SeenPacket> {
+pub fn packets() -> impl Strategy<Value = SeenPacket> {
     let port = || select(vec![53_u16, 80, 443, 49152]);
     let transport = (0..4_u8, port(), port()).prop_map(|(kind, source, destination)| match kind {
         0 => (6, tcp(source, destination)),
@@ -178,7 +178,7 @@ fn packets() -> impl Strategy<Value = SeenPacket> {
 }
 
 /// Expressions over all fields.
-fn expressions() -> impl Strategy<Value = String> {
+pub fn expressions() -> impl Strategy<Value = String> {
     let numbers = select(vec![
         "length",
         "captured",
