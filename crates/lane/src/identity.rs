@@ -23,6 +23,9 @@ pub struct Identity<'a> {
     pub name: [u8; 16],
     /// Path of its executable, as the program sees it.
     pub path: &'a [u8],
+    /// Its label, which tells it from other components; empty: it has none, or is older than labels. It stands behind
+    /// the path, if there is room.
+    pub label: &'a [u8],
     /// Memory for machine code.
     pub arena: Result<Arena, NoArena>,
     /// When it began, in ticks of its clock; 0: unknown.
@@ -90,6 +93,7 @@ impl Default for Identity<'_> {
             clock: ClockSource::Counter,
             name: [0; 16],
             path: &[],
+            label: &[],
             arena: Err(NoArena::Off),
             began: 0,
             began_with: [0; 2],
@@ -133,6 +137,11 @@ impl Identity<'_> {
             memory.store(at, value, Relaxed);
         }
         memory.put(header::PATH, path);
+        // Between them is a zero, and all behind them are zeros.
+        let at = path.len() as u64 + 1;
+        if !self.label.is_empty() && at + (self.label.len() as u64) < header::PATH_BYTES_MAX {
+            memory.put(header::PATH + at, self.label);
+        }
     }
 }
 
@@ -165,20 +174,22 @@ impl<V: MemoryView> RecorderSide<V> {
         Ok(self.view.word(header::APPLIES[whose])? != 0)
     }
 
-    /// Identity as the program claims it; none of it need be true. The path is truncated to the
-    /// length of `path`.
+    /// Identity as the program claims it; none of it need be true. The path, and the label behind it, are truncated to
+    /// the length of `texts`.
     ///
     /// # Errors
     ///
     /// The memory is gone.
-    pub fn identity<'a>(&self, path: &'a mut [u8]) -> Result<Identity<'a>, V::Fault> {
+    pub fn identity<'a>(&self, texts: &'a mut [u8]) -> Result<Identity<'a>, V::Fault> {
         let word = |at| self.view.word(at);
         let mut name = [0; 16];
         name[..8].copy_from_slice(&word(header::NAME)?.to_le_bytes());
         name[8..].copy_from_slice(&word(header::NAME + 8)?.to_le_bytes());
-        let length = word(header::PATH_BYTES)?.min(header::PATH_BYTES_MAX).min(path.len() as u64) as usize;
-        let path = &mut path[..length];
-        self.view.copy(header::PATH, path)?;
+        let room = texts.len().min(header::PATH_BYTES_MAX as usize);
+        let texts = &mut texts[..room];
+        self.view.copy(header::PATH, texts)?;
+        let (path, label) = texts.split_at(word(header::PATH_BYTES)?.min(room as u64) as usize);
+        let label = label.get(1..).and_then(|label| label.split(|byte| *byte == 0).next()).unwrap_or_default();
         Ok(Identity {
             pid: word(header::PID)? as u32,
             started: word(header::STARTED)?,
@@ -191,6 +202,7 @@ impl<V: MemoryView> RecorderSide<V> {
             },
             name,
             path,
+            label,
             arena: self.arena()?,
             began: word(header::BEGAN)?,
             began_with: [word(header::BEGAN_WITH)?, word(header::BEGAN_WITH_ROOTS)?],

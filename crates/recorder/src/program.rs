@@ -93,6 +93,8 @@ pub struct ProgramIdentity {
     pub name: String,
     /// The path of its executable, as the program sees it.
     pub path: String,
+    /// Its label; empty: it has none.
+    pub label: String,
     /// Where machine code can be put.
     pub arena: Result<Arena, NoArena>,
     /// When its memory began, in ticks of its clock; 0: unknown.
@@ -114,6 +116,13 @@ pub(crate) enum Process {
     Unknown(u64),
 }
 
+impl ProgramIdentity {
+    /// It, and the clock of its events.
+    pub(crate) fn place(&self) -> (u64, ClockSource) {
+        (self.key, self.clock)
+    }
+}
+
 /// A program that says nothing of itself.
 impl Default for ProgramIdentity {
     fn default() -> Self {
@@ -126,6 +135,7 @@ impl Default for ProgramIdentity {
             clock: ClockSource::Counter,
             name: String::new(),
             path: String::new(),
+            label: String::new(),
             arena: Err(NoArena::Off),
             began: 0,
             began_with: [0; 2],
@@ -704,12 +714,27 @@ fn identity(lane: &RecorderSide<Control>, key: u64) -> io::Result<ProgramIdentit
         arena,
         name,
         path,
+        label,
         began,
         began_with,
         judge: _,
     } = said;
-    let (name, path) = (text(&name), text(path));
-    Ok(ProgramIdentity { key, pid, started, pid_namespace, user, clock, name, path, arena, began, began_with, ours: 0 })
+    let (name, path, label) = (text(&name), text(path), text(label));
+    Ok(ProgramIdentity {
+        key,
+        pid,
+        started,
+        pid_namespace,
+        user,
+        clock,
+        name,
+        path,
+        label,
+        arena,
+        began,
+        began_with,
+        ours: 0,
+    })
 }
 
 /// The text in these bytes, up to the first zero.

@@ -10,8 +10,12 @@
 //!
 //! If an event was enabled with several filters, at least one of them has to be true.
 
+mod subject;
+
 use kymo_schema::glob::matches;
 use serde::{Deserialize, Serialize};
+
+pub use self::subject::{ProgramSurroundings, SubjectRule, component_path};
 
 /// Steps that a session remembers.
 const STEPS_MAX: usize = 1000;
@@ -47,6 +51,12 @@ pub struct SelectionRule {
     /// Only programs that other rules want events of: this rule brings none, whatever else it says.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_within: bool,
+    /// Only these programs and threads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<SubjectRule>,
+    /// None of these programs and threads: other rules are about them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unless: Vec<SubjectRule>,
 }
 
 /// One change of a selection.
@@ -71,6 +81,25 @@ pub struct ProgramCandidate<'a> {
     pub path: &'a str,
     /// The tag in the name of its memory.
     pub tag: Option<&'a str>,
+    /// Its label.
+    pub label: &'a str,
+    /// Its effective user.
+    pub user: u32,
+    /// The path of its control group; empty: unknown.
+    pub cgroup: &'a str,
+}
+
+impl ProgramCandidate<'_> {
+    /// Whether this is its PID, or a pattern of its name or its file.
+    fn is_named(&self, wanted: &str) -> bool {
+        match wanted.parse::<u32>() {
+            Ok(number) => self.pid.unwrap_or(self.own_pid) == number,
+            Err(_) => {
+                let file = self.path.rsplit('/').next().unwrap_or_default();
+                [self.name, file, self.path].iter().any(|name| !name.is_empty() && matches(wanted, name))
+            }
+        }
+    }
 }
 
 /// Whether an event is recorded.
@@ -102,22 +131,39 @@ impl SelectionRule {
     }
 
     /// Whether it matches events of this name, at any level.
-    pub(crate) fn takes_name(&self, event: &str) -> bool {
+    #[must_use]
+    pub fn takes_name(&self, event: &str) -> bool {
         Self { level: None, ..self.clone() }.takes_event(event, 0)
     }
 
     /// Whether it can match events of a program.
     #[must_use]
     pub fn takes_program(&self, program: &ProgramCandidate<'_>) -> bool {
-        let is_its = |wanted: &String| match wanted.parse::<u32>() {
-            Ok(number) => program.pid.unwrap_or(program.own_pid) == number,
-            Err(_) => {
-                let file = program.path.rsplit('/').next().unwrap_or_default();
-                [program.name, file, program.path].iter().any(|name| !name.is_empty() && matches(wanted, name))
-            }
-        };
         let has_tag = self.tag.as_deref().is_none_or(|tag| program.tag == Some(tag));
-        has_tag && (self.processes.is_empty() || self.processes.iter().any(is_its))
+        let is_others = |other: &SubjectRule| other.thread.is_none() && other.takes_program(program);
+        has_tag
+            && (self.processes.is_empty() || self.processes.iter().any(|wanted| program.is_named(wanted)))
+            && self.subject.as_ref().is_none_or(|subject| subject.takes_program(program))
+            && !self.unless.iter().any(is_others)
+    }
+
+    /// Its filter for the events of a program: it has the conditions on threads. `None`: all events.
+    fn filter_of(&self, program: &ProgramCandidate<'_>) -> Option<String> {
+        let thread = self.subject.as_ref().and_then(SubjectRule::thread_filter);
+        let others = self.unless.iter().filter(|other| other.takes_program(program));
+        let others = others.filter_map(SubjectRule::thread_filter).map(|filter| format!("!({filter})"));
+        let threads: Vec<String> = thread.into_iter().chain(others).collect();
+        match (&self.filter, threads.is_empty()) {
+            (filter, true) => filter.clone(),
+            (None, false) => Some(threads.join(" && ")),
+            (Some(filter), false) => Some(format!("({filter}) && {}", threads.join(" && "))),
+        }
+    }
+
+    /// Texts of all filters that it may have.
+    pub(crate) fn filter_texts(&self) -> impl Iterator<Item = String> {
+        let threads = self.subject.iter().chain(&self.unless).filter_map(SubjectRule::thread_filter);
+        self.filter.clone().into_iter().chain(threads)
     }
 
     /// Whether it matches an event of a program.
@@ -176,19 +222,19 @@ impl SessionSelection {
             return RecordDecision::No;
         }
         let steps = self.steps.iter().filter(|step| step.rule.takes(program, event, level));
-        steps.fold(RecordDecision::No, |chosen, step| match (&step.act, &step.rule.filter, chosen) {
+        steps.fold(RecordDecision::No, |chosen, step| match (&step.act, step.rule.filter_of(program), chosen) {
             (StepKind::Enable, None, _) => RecordDecision::Yes,
             (StepKind::Enable, Some(_), RecordDecision::Yes) => RecordDecision::Yes,
             (StepKind::Enable, Some(filter), RecordDecision::When(mut filters)) => {
-                if !filters.contains(filter) {
-                    filters.push(filter.clone());
+                if !filters.contains(&filter) {
+                    filters.push(filter);
                 }
                 RecordDecision::When(filters)
             }
-            (StepKind::Enable, Some(filter), RecordDecision::No) => RecordDecision::When(vec![filter.clone()]),
+            (StepKind::Enable, Some(filter), RecordDecision::No) => RecordDecision::When(vec![filter]),
             (StepKind::Disable, ..) | (StepKind::Filter, _, RecordDecision::No) => RecordDecision::No,
             (StepKind::Filter, None, _) => RecordDecision::Yes,
-            (StepKind::Filter, Some(filter), _) => RecordDecision::When(vec![filter.clone()]),
+            (StepKind::Filter, Some(filter), _) => RecordDecision::When(vec![filter]),
         })
     }
 }
@@ -282,6 +328,7 @@ mod tests {
             name: "server",
             path: "/usr/bin/server-2",
             tag: Some("demo"),
+            ..ProgramCandidate::default()
         };
         let takes = |processes: &[&str], tag: Option<&str>| {
             let processes = processes.iter().map(|process| (*process).to_owned()).collect();
@@ -290,6 +337,35 @@ mod tests {
         assert!(takes(&[], None) && takes(&["12"], None) && takes(&["other", "ser*"], Some("demo")));
         assert!(takes(&["server-2"], None) && takes(&["/usr/bin/*"], None));
         assert!(!takes(&["3"], None) && !takes(&["serve"], None) && !takes(&[], Some("other")));
+    }
+
+    /// Events of a program go to one rule, by program and by thread.
+    #[test]
+    fn rules_leave_out_programs_and_threads_of_others() {
+        let subject = |label: &str, thread: Option<&str>| SubjectRule {
+            label_prefix: Some(label.to_owned()),
+            thread: thread.map(str::to_owned),
+            ..SubjectRule::default()
+        };
+        let chosen = |label: &str, filter: Option<&str>| {
+            let rule = SelectionRule {
+                filter: filter.map(str::to_owned),
+                subject: Some(subject("init", None)),
+                unless: vec![subject("init -> ping", Some("ep")), subject("init -> pong", None)],
+                ..SelectionRule::default()
+            };
+            let mut selection = SessionSelection::default();
+            selection.take(SelectionStep { act: StepKind::Enable, rule });
+            selection.chosen(&ProgramCandidate { label, ..ProgramCandidate::default() }, "a:b", 6)
+        };
+        let when = |text: &str| RecordDecision::When(vec![text.to_owned()]);
+        assert_eq!(chosen("other", None), RecordDecision::No);
+        assert_eq!(chosen("init -> timer", None), RecordDecision::Yes);
+        assert_eq!(chosen("init -> timer", Some("a > 1")), when("a > 1"));
+        assert_eq!(chosen("init -> pong", None), RecordDecision::No);
+        assert_eq!(chosen("init -> ping", None), when("!($ctx.procname == \"ep\")"));
+        let both = "(a > 1 || b) && !($ctx.procname == \"ep\")";
+        assert_eq!(chosen("init -> ping", Some("a > 1 || b")), when(both));
     }
 
     #[test]

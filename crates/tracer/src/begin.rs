@@ -153,6 +153,7 @@ impl ProcessState {
             clock: clock::choose(secure_variable(c"KYMO_CLOCK").is_none_or(|value| value.to_bytes() != b"monotonic")),
             name: thread::name(),
             path: executable,
+            label: secure_variable(c"KYMO_LABEL").map_or(&[], |label| bounded(label.to_bytes())),
             arena,
             // By the clock that was chosen above.
             began: clock::ticks(),
@@ -307,6 +308,14 @@ fn file(
     };
     Some(MappedFile { base, window, path, bell })
 }
+
+/// The beginning of a label.
+fn bounded(label: &[u8]) -> &[u8] {
+    &label[..label.len().min(LABEL_BYTES_MAX)]
+}
+
+/// Bytes of a label: as many as Genode has.
+const LABEL_BYTES_MAX: usize = 160;
 
 /// One page of control bytes of events that are on.
 const ON: [u8; PAGE] = [1; PAGE];

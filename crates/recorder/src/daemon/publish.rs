@@ -149,8 +149,8 @@ fn text(number: u64, sessions: &[RecordingSession]) -> String {
         // Programs record the events of triggers too: the recorder looks at those of their first instant.
         let armed = session.triggers.all().iter().filter(|trigger| trigger.is_armed);
         let watched: Vec<SelectionStep> = armed.map(|trigger| trigger_step(&trigger.options.rule)).collect();
-        let filters = steps.iter().chain(&watched).filter_map(|step| step.rule.filter.as_deref());
-        let contexts = filters.fold(session.options.contexts, |all, filter| all | contexts_named(filter));
+        let filters = steps.iter().chain(&watched).flat_map(|step| step.rule.filter_texts());
+        let contexts = filters.fold(session.options.contexts, |all, filter| all | contexts_named(&filter));
         let tag = session.tags().next();
         writer.session(contexts, session.pool_bytes(), tag.and_then(starter));
         steps.iter().chain(&watched).for_each(|step| write(&mut writer, step));
@@ -212,6 +212,7 @@ mod tests {
                 tag,
                 filter,
                 is_within,
+                ..SelectionRule::default()
             },
         )
     }
@@ -233,7 +234,8 @@ mod tests {
                 let tag = is_tagged.then_some("demo-1");
                 let (name, path) = ("server", "/usr/bin/server");
                 let ours = PublishedCandidate { pid: 12, name, path, tag };
-                let theirs = ProgramCandidate { pid: None, own_pid: 12, name, path, tag };
+                let theirs =
+                    ProgramCandidate { pid: None, own_pid: 12, name, path, tag, ..ProgramCandidate::default() };
                 prop_assert_eq!(session.takes_program(&ours), selection.takes_program(&theirs), "{}", text);
                 for event in ["net:sent", "disk:read", "other:event"] {
                     for level in [0, 6, 14] {

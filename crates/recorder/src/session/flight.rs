@@ -126,7 +126,7 @@ mod tests {
     fn known(key: u64) -> (ProgramId, ProgramFacts) {
         let identity = ProgramIdentity { key, pid: 1, ..ProgramIdentity::default() };
         let known = ProgramFacts { identity: identity.clone(), ..ProgramFacts::default() };
-        (ProgramId { identity, pid: None, tag: None, build_id: String::new() }, known)
+        (ProgramId { identity, ..ProgramId::default() }, known)
     }
 
     fn run(sequence: u64, bytes: &[u8]) -> EventRun<'_> {

@@ -109,7 +109,8 @@ mod tests {
     fn seen(events: &[&str], filter: Option<&str>, classes: &[&str]) -> TriggerMatches {
         let (events, filter) = (events.iter().map(|event| (*event).to_owned()).collect(), filter.map(str::to_owned));
         let rule = SelectionRule { events, filter, ..SelectionRule::default() };
-        let program = ProgramCandidate { pid: Some(1), own_pid: 1, name: "a", path: "/a", tag: None };
+        let program =
+            ProgramCandidate { pid: Some(1), own_pid: 1, name: "a", path: "/a", ..ProgramCandidate::default() };
         let mut matches = TriggerMatches::of(&rule);
         classes.iter().for_each(|it| matches.sees(&rule, &program, &class(it), ProgramConstants::default()));
         matches

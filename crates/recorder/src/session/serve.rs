@@ -23,7 +23,7 @@ use crate::program::objects::{self, Objects};
 use crate::program::rest::Rest;
 use crate::program::{Control, Program, ProgramIdentity, ProgramRefusal};
 use crate::protocol::{ClassStatus, EventStatus, Keep, LanePool, ProgramStatus};
-use crate::select::ProgramCandidate;
+use crate::select::{ProgramCandidate, ProgramSurroundings};
 use crate::session::watch::{TriggerName, TriggerWatch};
 use crate::session::{RecordingSession, WatchedClocks};
 
@@ -109,19 +109,30 @@ pub(crate) struct UnwantedProgram {
 type EventFilter = (u16, Arc<EventClass>, Result<ClassFilter, u8>);
 
 /// Identity of a program.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ProgramId {
     pub(crate) identity: ProgramIdentity,
     pub(crate) pid: Option<u32>,
     pub(crate) tag: Option<String>,
     /// Of its executable; empty: unknown.
     pub(crate) build_id: String,
+    pub(crate) surroundings: ProgramSurroundings,
 }
 
 impl ProgramId {
     pub(crate) fn candidate(&self) -> ProgramCandidate<'_> {
-        let ProgramIdentity { pid: own_pid, name, path, .. } = &self.identity;
-        ProgramCandidate { pid: self.pid, own_pid: *own_pid, name, path, tag: self.tag.as_deref() }
+        let ProgramIdentity { pid: own_pid, name, path, user, .. } = &self.identity;
+        let ProgramSurroundings { label, cgroup } = &self.surroundings;
+        ProgramCandidate {
+            pid: self.pid,
+            own_pid: *own_pid,
+            name,
+            path,
+            tag: self.tag.as_deref(),
+            label,
+            user: *user,
+            cgroup,
+        }
     }
 }
 
@@ -146,7 +157,8 @@ impl Served {
             return Err(Box::new((found, ProgramRefusal::Time { behind_ns })));
         }
         let build_id = pid.map(objects::build_id_of_process).unwrap_or_default();
-        let who = ProgramId { identity, pid, tag: found.tag.clone(), build_id };
+        let surroundings = ProgramSurroundings::of_process(pid, &identity);
+        let who = ProgramId { identity, pid, tag: found.tag.clone(), build_id, surroundings };
         let is_dead = program.is_dead();
         let (applies, _) = who.identity.selections();
         let mut served = Self {
