@@ -26,7 +26,7 @@ use crate::select::{SelectionStep, SessionSelection};
 use crate::trigger::{TriggerOptions, TriggerStatus};
 
 /// Version of this protocol.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 /// Bytes of a request.
 pub(crate) const QUESTION_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of a reply.
@@ -66,6 +66,8 @@ pub struct SessionOptions {
     pub takes_any_name: bool,
     /// The folder of its trace, an absolute path.
     pub output: PathBuf,
+    /// The folder is a tree: each component has a trace of this name in a folder of its label.
+    pub components: Option<String>,
     /// The dialect.
     pub dialect: TraceDialect,
     /// Which events are kept when there is no room for all.
@@ -126,7 +128,14 @@ pub enum RecorderRequest {
         /// The session; `None`: the only one.
         session: Option<String>,
         /// The change.
-        step: SelectionStep,
+        step: Box<SelectionStep>,
+    },
+    /// Replaces the events that a session records.
+    Select {
+        /// The session.
+        session: String,
+        /// The events.
+        selection: SessionSelection,
     },
     /// Adds a trigger to a session, or replaces that of its name.
     Trigger {

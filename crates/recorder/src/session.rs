@@ -6,6 +6,7 @@ pub(crate) mod flight;
 pub(crate) mod flush;
 mod late;
 pub(crate) mod matches;
+mod outputs;
 mod remember;
 pub(crate) mod rules;
 pub(crate) mod serve;
@@ -26,19 +27,20 @@ use crate::program::drain::{DrainProgress, lost_since};
 use crate::program::objects::ExecutableObject;
 use crate::program::run::LaneEnd;
 use crate::program::{Drained, Past, Process, Program, ProgramFacts};
-use crate::protocol::{Keep, LostEvents, SessionOptions, SessionStatus, SessionSummary, TraceDialect};
+use crate::protocol::{Keep, LostEvents, SessionOptions, SessionStatus, SessionSummary};
 use crate::select::{RecordDecision, SelectionStep, SessionSelection};
 use crate::session::choosing::Choosing;
 use crate::session::firings::KeptFirings;
 use crate::session::flight::FlightRecorder;
 use crate::session::flush::FlushState;
 use crate::session::late::LateStarts;
+use crate::session::outputs::ComponentFolders;
+pub(crate) use crate::session::outputs::folder_of;
 use crate::session::rules::SessionRules;
 use crate::session::serve::{POOL_BYTES, ProgramId};
 use crate::session::triggers::SessionTriggers;
 use crate::trace::journal::Journal;
-use crate::trace::resume::Resumed;
-use crate::trace::{CtfVersion, Output, OutputOptions, Tally};
+use crate::trace::{Output, Tally};
 use crate::trigger::TriggerOptions;
 use crate::writing::WriterState;
 
@@ -103,6 +105,8 @@ pub(crate) struct RecordingSession {
     /// The folder that the session writes to: its own, or one inside it where the old trace could
     /// not be continued.
     trace: PathBuf,
+    /// Where traces of components are in that folder, if it is a tree.
+    components: ComponentFolders,
     /// How many recorders continued the session; this one is the last.
     recorders: u32,
     /// Where programs were when the session met them, or how far an earlier recorder had drained
@@ -149,6 +153,7 @@ struct SavedSession {
 struct SoFar {
     began_ns: i64,
     trace: Option<PathBuf>,
+    components: ComponentFolders,
     programs: u64,
     /// The programs of those that were still running.
     present: BTreeMap<u64, Process>,
@@ -177,7 +182,9 @@ impl RecordingSession {
         owner: Option<u64>,
         clocks: &mut WatchedClocks,
     ) -> std::io::Result<Self> {
-        if options.keep == Keep::Oldest || options.drains {
+        if options.components.is_some() {
+            std::fs::create_dir_all(&options.output)?;
+        } else if options.keep == Keep::Oldest || options.drains {
             make_folder(&options.output)?;
         }
         let earliest = clocks.now();
@@ -193,6 +200,7 @@ impl RecordingSession {
         let choosing = Choosing { selection, watched, rules: options.rules.clone(), ..Choosing::default() };
         Self {
             trace: options.output.clone(),
+            components: ComponentFolders::default(),
             name: options.name.clone(),
             options,
             owner,
@@ -242,6 +250,7 @@ impl RecordingSession {
         let SoFar {
             began_ns,
             trace,
+            components,
             programs,
             present,
             late,
@@ -269,39 +278,12 @@ impl RecordingSession {
         session.flush = flush;
         session.choosing.watched = session.triggers.rules();
         session.trace = trace.unwrap_or(session.trace);
-        for source in [ClockSource::Counter, ClockSource::Monotonic] {
-            if session.options.keep == Keep::Oldest {
-                session.go_on(source, clocks, unwritten[source as usize], untold[source as usize]);
-            }
+        session.components = components;
+        if session.options.keep == Keep::Oldest {
+            session.go_on(clocks, unwritten, untold);
         }
         session.resumed = Some(session.outputs.iter().map(|(_, output)| output.tally().events).sum());
         Some(session)
-    }
-
-    /// Continues a trace, or begins another one beside it if the trace cannot be continued.
-    fn go_on(&mut self, source: ClockSource, clocks: &mut WatchedClocks, unwritten: u64, untold: u64) {
-        let path = folder_of(&self.trace, source);
-        match Output::resume(&path, self.output_options(), clocks.of(source), untold) {
-            Ok(None) => self.unbegun[source as usize].unwritten = unwritten,
-            Ok(Some(Resumed { mut output, programs })) => {
-                output.wants(self.earliest[source as usize], u64::MAX);
-                output.has_not_written(unwritten);
-                for (program, progress) in programs {
-                    let known = self.progress.entry(program).or_default();
-                    *known = std::mem::take(known).later(&progress);
-                }
-                output.is_resumed_at(&self.progress);
-                self.outputs.push((source, output));
-            }
-            Err(error) => {
-                let path = self.options.output.join(format!("resumed-{}", self.recorders));
-                let there = path.display();
-                self.problem(format!(
-                    "the recorder was killed, and its trace does not go on ({error}): the rest is in {there}"
-                ));
-                self.trace = path;
-            }
-        }
     }
 
     /// Writes the state that a later recorder needs after this one was killed.
@@ -318,11 +300,13 @@ impl RecordingSession {
         }
         let (mut unwritten, mut untold) = (self.unbegun.map(|lost| lost.events()), [0; 2]);
         for (source, output) in &self.outputs {
-            (unwritten[*source as usize], untold[*source as usize]) = (output.tally().unwritten, output.untold());
+            unwritten[*source as usize] += output.tally().unwritten;
+            untold[*source as usize] += output.untold();
         }
         let so_far = SoFar {
             began_ns: self.began_ns,
             trace: Some(self.trace.clone()),
+            components: self.components.clone(),
             programs: self.all_programs(),
             present: self.present(),
             late: self.late.count(),
@@ -462,7 +446,7 @@ impl RecordingSession {
             self.keep_again();
         }
         if self.options.keep == Keep::Oldest {
-            self.with_output(known.identity.clock, clocks, |output, _| output.program(known));
+            self.with_output(known.identity.place(), clocks, |output, _| output.program(known));
         }
     }
 
@@ -481,7 +465,7 @@ impl RecordingSession {
         clocks: &mut WatchedClocks,
     ) {
         if self.options.keep == Keep::Oldest && self.programs.contains_key(&known.identity.key) && !objects.is_empty() {
-            self.with_output(known.identity.clock, clocks, |output, _| output.objects(known, objects));
+            self.with_output(known.identity.place(), clocks, |output, _| output.objects(known, objects));
         }
     }
 
@@ -531,7 +515,7 @@ impl RecordingSession {
         if self.options.keep == Keep::Newest {
             return;
         }
-        if !self.with_output(program.identity.clock, clocks, |output, _| output.end(program, end)) {
+        if !self.with_output(program.identity.place(), clocks, |output, _| output.end(program, end)) {
             self.unbegun[program.identity.clock as usize].full += end.discarded;
         }
     }
@@ -546,60 +530,9 @@ impl RecordingSession {
         if drained.discarded > 0 && self.options.keep == Keep::Oldest {
             let Drained { discarded, discarded_ever, .. } = *drained;
             let lose = |output: &mut Output, _: &mut Choosing| output.lost(program, discarded, discarded_ever);
-            if !self.with_output(program.identity.clock, clocks, lose) {
+            if !self.with_output(program.identity.place(), clocks, lose) {
                 self.unbegun[program.identity.clock as usize].no_lane += discarded;
             }
-        }
-    }
-
-    /// Acts on the trace of a clock; returns whether there is one.
-    fn with_output(
-        &mut self,
-        source: ClockSource,
-        clocks: &mut WatchedClocks,
-        act: impl FnOnce(&mut Output, &mut Choosing),
-    ) -> bool {
-        let _writes = self.writing.begin(&self.trace);
-        if !self.outputs.iter().any(|(known, _)| *known == source) {
-            let path = folder_of(&self.trace, source);
-            let (earliest, latest) = (self.earliest[source as usize], self.latest[source as usize]);
-            match Output::create(&path, self.output_options(), clocks.of(source), earliest) {
-                Ok(mut output) => {
-                    // Other sessions may take events from before this session.
-                    output.wants(earliest, latest);
-                    output.lost_before(&std::mem::take(&mut self.unbegun[source as usize]));
-                    self.outputs.push((source, output));
-                }
-                Err(error) => {
-                    self.problem(error.to_string());
-                    return false;
-                }
-            }
-        }
-        if let Some((_, output)) = self.outputs.iter_mut().find(|(known, _)| *known == source) {
-            act(output, &mut self.choosing);
-        }
-        true
-    }
-
-    fn output_options(&self) -> OutputOptions {
-        let options = &self.options;
-        let command = options.command.iter().map(|command| ("command".to_owned(), command.clone()));
-        OutputOptions {
-            format: match options.dialect {
-                TraceDialect::Tsdl => CtfVersion::Ctf18,
-                TraceDialect::Ctf2 => CtfVersion::Ctf2,
-            },
-            chunk_bytes: options.rotate_bytes,
-            chunk_time: options.rotate_seconds.map(Duration::from_secs),
-            ring_bytes: options.kept_bytes,
-            session: self.kept.as_ref().map(|kept| kept.0.clone()),
-            namespaces: options.namespaces,
-            counters: options.counters.clone(),
-            environment: std::iter::once(("session".to_owned(), self.name.clone()))
-                .chain(command)
-                .chain(self.choosing.binaries())
-                .collect(),
         }
     }
 
@@ -643,7 +576,8 @@ impl RecordingSession {
         for name in unknown.filter(|_| has_events) {
             self.problem(format!("no program that was recorded has a context `{name}`: no event carries it"));
         }
-        if self.outputs.is_empty() && self.options.keep == Keep::Oldest {
+        let is_tree = self.options.components.is_some();
+        if self.outputs.is_empty() && self.options.keep == Keep::Oldest && !is_tree {
             // A session without events also leaves a trace.
             let earliest = self.earliest[ClockSource::Counter as usize];
             match Output::create(&self.trace, self.output_options(), clocks.of(ClockSource::Counter), earliest) {
@@ -666,6 +600,12 @@ impl RecordingSession {
                 self.problem(error.to_string());
                 so_far
             }));
+            // A component whose threads recorded nothing has no trace.
+            if let (Some(folder), Some(tally)) = (folders.last().filter(|_| is_tree), tallies.last())
+                && tally.events + tally.discarded + tally.unreadable == 0
+            {
+                let _ = std::fs::remove_dir_all(folder);
+            }
         }
         // If this recorder is killed before this point, a later recorder ends the session.
         if let Some((file, _)) = self.kept.take() {
@@ -741,13 +681,6 @@ pub(crate) fn kept_file(folder: &Path, name: &str) -> PathBuf {
 
 fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
-}
-
-pub(crate) fn folder_of(output: &Path, source: ClockSource) -> PathBuf {
-    match source {
-        ClockSource::Counter => output.to_owned(),
-        ClockSource::Monotonic => output.join("monotonic"),
-    }
 }
 
 /// Makes a folder, which must be empty.

@@ -53,7 +53,8 @@ fn take(
     session: Option<String>,
     json: bool,
 ) -> Result<CommandOutcome, RecordProblem> {
-    let answer = ask(&RecorderRequest::Take { session, step: SelectionStep { act: act.clone(), rule } })?;
+    let step = Box::new(SelectionStep { act: act.clone(), rule });
+    let answer = ask(&RecorderRequest::Take { session, step })?;
     let RecorderReply::Taken { matched } = answer else { return Err(nonsense().into()) };
     if json {
         writeln!(plain_output(), "{}", serde_json::to_string(&matched).map_err(io::Error::from)?)?;

@@ -49,7 +49,7 @@ impl Daemon {
 
     fn write_flush(&mut self, at: usize, until: [u64; 2]) -> io::Result<()> {
         let session = &mut self.sessions[at];
-        let new = session.options.output.join(".flush");
+        let new = session.snapshot_folder(".flush");
         // A recorder may have been killed while it wrote one.
         let _ = std::fs::remove_dir_all(&new);
         let snapshot = session.snapshot_until(until, Some(new.clone()), &mut self.clocks)?;
@@ -62,7 +62,7 @@ impl Daemon {
             session.has_no_snapshot();
             return std::fs::remove_dir_all(&new);
         }
-        summary.output = session.options.output.join(format!("snapshot-{}", session.snapshots()));
+        summary.output = session.snapshot_folder(&format!("snapshot-{}", session.snapshots()));
         std::fs::rename(&new, &summary.output)?;
         // A reader may have deleted them already.
         let old = session.flush.keep(&summary, session.options.kept_bytes);

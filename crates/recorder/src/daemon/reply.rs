@@ -28,7 +28,8 @@ impl Daemon {
         match question {
             RecorderRequest::Hello { .. } => Err("it was said which version is spoken".to_owned()),
             RecorderRequest::Start { options } => self.start(who, *options),
-            RecorderRequest::Take { session, step } => self.take(session.as_deref(), step),
+            RecorderRequest::Take { session, step } => self.take(session.as_deref(), *step),
+            RecorderRequest::Select { session, selection } => self.select(&session, selection),
             RecorderRequest::Trigger { session, trigger } => self.trigger(session.as_deref(), *trigger),
             RecorderRequest::Rule { session, change } => self.rule(session.as_deref(), change),
             RecorderRequest::Turn { session, turn } => self.turn(session.as_deref(), &turn),
@@ -76,10 +77,15 @@ impl Daemon {
         }
         rules::check(&options.rules)?;
         let owner = (!options.is_detached).then_some(who);
-        let output = options.output.clone();
+        let (output, is_tree) = (options.output.clone(), options.components.is_some());
+        if options.components.as_deref().is_some_and(|name| !name.bytes().all(is_plain) || name.starts_with('.')) {
+            return Err("a trace in a tree has a name of letters, digits, `-`, `_` and `.`".to_owned());
+        }
         // Its first files may not be there yet.
         let is_in = |session: &&RecordingSession| {
-            output.starts_with(&session.options.output) || session.options.output.starts_with(&output)
+            let theirs = &session.options.output;
+            let is_shared_tree = output == *theirs && is_tree && session.options.components.is_some();
+            (output.starts_with(theirs) || theirs.starts_with(&output)) && !is_shared_tree
         };
         if let Some(session) = self.sessions.iter().find(is_in) {
             let (there, name) = (session.options.output.display(), &session.name);
@@ -202,6 +208,25 @@ impl Daemon {
         let matched = Matched { session: known.name.clone(), notes, ..self.matched(&step.rule, known) };
         let mut selection = self.sessions[at].selection().clone();
         selection.take(step);
+        // Events recorded until now follow the old selection.
+        self.drain(DrainTiming::Now);
+        self.sessions[at].select(selection);
+        self.sessions[at].keep(&self.folder);
+        self.has_changed = true;
+        self.find();
+        Ok(RecorderReply::Taken { matched })
+    }
+
+    /// Replaces the whole selection of a session at once.
+    fn select(&mut self, session: &str, selection: SessionSelection) -> Result<RecorderReply, String> {
+        let at = self.named(Some(session))?;
+        self.find();
+        let known = &self.sessions[at];
+        let mut matched = Matched { session: known.name.clone(), ..Matched::default() };
+        for step in selection.steps() {
+            let notes = self.check(&step.rule, Some(known))?;
+            matched = Matched { session: known.name.clone(), notes, ..self.matched(&step.rule, known) };
+        }
         // Events recorded until now follow the old selection.
         self.drain(DrainTiming::Now);
         self.sessions[at].select(selection);

@@ -52,7 +52,7 @@ impl RecordingSession {
         if self.options.keep == Keep::Newest {
             self.firings.keep(at.clock, firing);
         } else {
-            self.with_output(at.clock, clocks, |output, _| output.fired(&firing));
+            self.with_output((at.program, at.clock), clocks, |output, _| output.fired(&firing));
         }
     }
 

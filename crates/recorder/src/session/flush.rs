@@ -144,6 +144,17 @@ impl RecordingSession {
         self.snapshots -= 1;
     }
 
+    /// The folder of a snapshot in that of the session. Sessions may share a tree.
+    pub(crate) fn snapshot_folder(&self, name: &str) -> PathBuf {
+        match &self.options.components {
+            Some(session) => self.options.output.join(match name.strip_prefix('.') {
+                Some(hidden) => format!(".{session}-{hidden}"),
+                None => format!("{session}-{name}"),
+            }),
+            None => self.options.output.join(name),
+        }
+    }
+
     /// A session that writes the events that this one holds now, and no later ones.
     pub(crate) fn snapshot(&mut self, output: Option<PathBuf>, clocks: &mut WatchedClocks) -> std::io::Result<Self> {
         let until = if self.options.drains { settled(clocks) } else { [u64::MAX; 2] };
@@ -158,7 +169,7 @@ impl RecordingSession {
         clocks: &mut WatchedClocks,
     ) -> std::io::Result<Self> {
         let number = self.snapshots + 1;
-        let output = output.unwrap_or_else(|| self.options.output.join(format!("snapshot-{number}")));
+        let output = output.unwrap_or_else(|| self.snapshot_folder(&format!("snapshot-{number}")));
         let mut options = SessionOptions { keep: Keep::Oldest, output, ..self.options.clone() };
         if std::mem::take(&mut options.drains) {
             // The limit is that of all snapshots together, and a snapshot has no parts.

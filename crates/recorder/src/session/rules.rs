@@ -274,7 +274,7 @@ impl RecordingSession {
         let untold = places.filter_map(|(name, place)| Some((name.clone(), place.untold(is_last)?)));
         let untold: Vec<(String, RuleTotals)> = untold.collect();
         if !untold.is_empty() && self.options.keep == Keep::Oldest {
-            self.with_output(program.identity.clock, clocks, |output, _| {
+            self.with_output(program.identity.place(), clocks, |output, _| {
                 untold.iter().for_each(|(rule, counts)| output.rule(program, rule, counts));
             });
         }

@@ -33,7 +33,7 @@ impl RecordingSession {
             all.for_each(|context| _ = self.contexts_missing.remove(&context.field.name));
         }
         let take = |output: &mut Output, choosing: &mut Choosing| output.take_within(program, run, &windows, choosing);
-        if !self.with_output(program.identity.clock, clocks, take) {
+        if !self.with_output(program.identity.place(), clocks, take) {
             // Without an output these events are lost, but they are counted, so that the summary
             // adds up.
             let unbegun = &mut self.unbegun[program.identity.clock as usize];

@@ -103,7 +103,8 @@ fn wait_for_events(recorder: &mut Recorder, session: &str, count: u64) {
 }
 
 fn taken(recorder: &mut Recorder, act: StepKind, rule: SelectionRule) -> Matched {
-    match recorder.ask(&RecorderRequest::Take { session: Some("a".to_owned()), step: SelectionStep { act, rule } }) {
+    let step = Box::new(SelectionStep { act, rule });
+    match recorder.ask(&RecorderRequest::Take { session: Some("a".to_owned()), step }) {
         RecorderReply::Taken { matched } => matched,
         other => panic!("{other:?}"),
     }

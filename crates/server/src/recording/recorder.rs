@@ -328,7 +328,8 @@ fn take(
     filter: Option<String>,
 ) -> Result<Value, ClientProblem> {
     let rule = SelectionRule { events: events.to_vec(), filter, is_within: true, ..SelectionRule::default() };
-    let question = RecorderRequest::Take { session: Some(session), step: SelectionStep { act: act.clone(), rule } };
+    let step = Box::new(SelectionStep { act: act.clone(), rule });
+    let question = RecorderRequest::Take { session: Some(session), step };
     let RecorderReply::Taken { matched } = client.ask(&question)? else { return Err(nonsense()) };
     Ok(json!({"matched": told(&matched, &matched.sentence(act))}))
 }
