@@ -22,6 +22,7 @@ Examples:
   kymo record --only 'slow: http:end over 5ms since http:begin by id' -- ./server
   kymo record --capture-output -- make      record the output lines, with timestamps
   kymo record --packets eth0 --packet-filter 'tcp.destination_port == 443' --duration 5s
+  kymo record --policy policies.toml --output traces    who, what and how: docs/policies.md
   kymo record --to console -e 'net:*' -- ./server    print the events at once, and keep no trace
 
 COMMAND keeps its standard streams, terminal and signals. kymo exits with the status of COMMAND,
@@ -39,6 +40,12 @@ COMMAND, the status of COMMAND.";
 pub(crate) struct RecordArguments {
     #[command(flatten)]
     pub(crate) session: SessionArguments,
+    /// Record by the policies in this file: who, what and how. Edits are taken over while it records. In TOML, or Genode's
+    /// <config>; see docs/policies.md
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["events", "level", "process", "filter", "format", "mode", "lane_size",
+        "pool_size", "context", "rotate_size", "rotate_time", "keep", "triggers", "rules", "capture_output", "prepare", "to",
+        "flush_every", "detach"])]
+    pub(crate) policy: Option<PathBuf>,
     /// Where the events go
     #[arg(long, value_enum, value_name = "PLACE", default_value = "file")]
     pub(crate) to: RecordTarget,

@@ -11,6 +11,7 @@ mod console;
 mod doctor;
 mod limit;
 mod place;
+mod policy;
 mod recover;
 mod session;
 mod show;
@@ -42,7 +43,10 @@ pub(crate) fn become_recorder(words: &[OsString]) -> Option<u8> {
 /// Runs a command that records.
 pub(crate) fn run(command: &Command) -> Result<CommandOutcome, StopReason> {
     let done = match command {
-        Command::Record(arguments) => session::run(arguments),
+        Command::Record(arguments) => match &arguments.policy {
+            Some(path) => policy::run(path, arguments),
+            None => session::run(arguments),
+        },
         #[cfg(feature = "view")]
         Command::View(arguments) => view::run(arguments),
         Command::Enable(arguments) => switch::enable(arguments),

@@ -358,7 +358,7 @@ fn nobody(wanted: &str) -> Option<String> {
 }
 
 /// Why a command cannot be started.
-fn not_started(word: &OsStr, error: &io::Error) -> String {
+pub(super) fn not_started(word: &OsStr, error: &io::Error) -> String {
     let name = show::quoted(&word.to_string_lossy());
     let help = match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::NOEXEC) => "\nhelp: the first line of a script names its interpreter: #!/bin/sh",
@@ -521,6 +521,7 @@ fn options(
         name: name.to_owned(),
         takes_any_name: arguments.name.is_none(),
         output: output(arguments, name)?,
+        components: None,
         dialect: match arguments::MetadataDialect::from(arguments.format) {
             arguments::MetadataDialect::Tsdl => TraceDialect::Tsdl,
             arguments::MetadataDialect::Ctf2 => TraceDialect::Ctf2,
@@ -573,13 +574,13 @@ fn rule(arguments: &RuleArguments, filter: Option<&str>, tag: Option<&str>) -> S
         processes: arguments.process.clone(),
         tag: tag.map(str::to_owned).filter(|_| arguments.process.is_empty()),
         filter: filter.map(str::to_owned),
-        is_within: false,
+        ..SelectionRule::default()
     }
 }
 
 /// The contexts of events: those known everywhere, those that the recorder finds out, and names of
 /// contexts that programs define.
-fn contexts(names: &[String]) -> Result<(u64, NamespaceKinds, Vec<String>), StopReason> {
+pub(super) fn contexts(names: &[String]) -> Result<(u64, NamespaceKinds, Vec<String>), StopReason> {
     use kymo_recorder::contexts::{CPU, IP, NAME, PID, STACK, TID};
     let (mut known, mut namespaces, mut own) = (0, NamespaceKinds::default(), Vec::new());
     for name in names {

@@ -35,6 +35,8 @@ mod offsets;
 mod packets;
 mod periods;
 mod platform;
+#[cfg(target_os = "linux")]
+mod policies;
 mod program;
 #[cfg(target_os = "linux")]
 mod record;

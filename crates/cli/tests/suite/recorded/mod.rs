@@ -89,6 +89,9 @@ pub fn act() {
                     (0..number).for_each(|more| COUNT.record(&(counted + more).to_le_bytes()));
                 });
             }),
+            // The same on a thread with a name.
+            "worker" => on_thread("worker", || (0..number).for_each(|_| offer(counted))),
+            "marks" => on_thread("ep", marks),
             "is" => assert_eq!(COUNT.is_on(), number > 0),
             "on" => until(|| COUNT.is_on()),
             "off" => until(|| !COUNT.is_on()),
@@ -164,6 +167,29 @@ fn record_other(value: u64) {
     let mut bytes = value.to_le_bytes().to_vec();
     bytes.extend([2, 0, b'h', b'0' + (value % 10) as u8]);
     OTHER.record(&bytes);
+}
+
+fn on_thread(name: &str, act: impl FnOnce() + Send) {
+    std::thread::scope(|scope| {
+        let named = std::thread::Builder::new().name(name.to_owned());
+        named.spawn_scoped(scope, act).expect("it starts").join().expect("it does not panic");
+    });
+}
+
+/// All marks that Genode's recorder has a name for.
+fn marks() {
+    use kymo_tracer::marks::Checkpoint;
+    let object = std::ptr::null();
+    kymo_tracer::signal_receive!(0x7F00_1000, 2);
+    kymo_tracer::checkpoint!("handle", 32, object, Checkpoint::Start);
+    kymo_tracer::rpc_call!("submit", 7);
+    kymo_tracer::rpc_return!("submit", 7);
+    kymo_tracer::rpc_dispatch!("trigger_once", 8);
+    kymo_tracer::begin!("part", 1);
+    kymo_tracer::end!("part", 1);
+    kymo_tracer::rpc_reply!("trigger_once", 8);
+    kymo_tracer::checkpoint!("handle", 32, object, Checkpoint::End);
+    kymo_tracer::signal_submit!(0x7F00_1000, 1);
 }
 
 /// Two threads call at the same time; calls with a number end on the other one.

@@ -1,0 +1,305 @@
+//! A dated folder: the sessions of the recorder that write to it, one for each policy.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use kymo_recorder::client::{Client, ClientProblem, nonsense};
+use kymo_recorder::protocol::{RecorderReply, RecorderRequest, RuleChange, SessionSummary, TriggerTurn};
+use kymo_recorder::rule::RuleOptions;
+use kymo_recorder::select::SessionSelection;
+use kymo_recorder::trigger::TriggerOptions;
+
+use super::super::{RecordProblem, ask_to_start, this_program, warn};
+use super::file::{Policy, PolicyFile, PolicyFormat};
+use super::tree;
+use crate::message::write_line;
+
+/// Between two tries to find a date that no folder has.
+const SECOND: Duration = Duration::from_millis(50);
+/// How long a recorder takes at most to end.
+const ENDING_MAX: Duration = Duration::from_secs(10);
+
+/// A folder of one recording.
+pub(super) struct DatedFolder {
+    pub(super) path: PathBuf,
+    /// Sessions are called so, and like their policies.
+    stem: String,
+    /// `None`: no session has begun.
+    client: Option<Client>,
+    sessions: Vec<PolicySession>,
+    /// Of policies, and what their sessions have recorded that are over.
+    ended: Vec<(String, SessionSummary)>,
+    begin: Instant,
+    /// The policies, and why a part could not be recorded.
+    problems: Vec<String>,
+    /// Policies whose marks become a tree of Genode's.
+    trees: Vec<(String, PathBuf)>,
+}
+
+/// The session of a policy.
+struct PolicySession {
+    policy: Policy,
+    selection: SessionSelection,
+    triggers: Vec<TriggerOptions>,
+    session: String,
+}
+
+/// What a dated folder has.
+pub(super) struct DatedSummary {
+    pub(super) path: PathBuf,
+    pub(super) took: Duration,
+    pub(super) sessions: Vec<(String, SessionSummary)>,
+    pub(super) problems: Vec<String>,
+}
+
+impl DatedFolder {
+    /// Begins to record into a new folder.
+    pub(super) fn begin(root: &Path, stem: &str, file: &PolicyFile) -> Result<Self, RecordProblem> {
+        let path = super::super::folder(&new_folder(root)?)?;
+        let mut folder = Self {
+            path,
+            stem: stem.to_owned(),
+            client: None,
+            sessions: Vec::new(),
+            ended: Vec::new(),
+            begin: Instant::now(),
+            problems: Vec::new(),
+            trees: Vec::new(),
+        };
+        for policy in file.recorded() {
+            if let Err(problem) = folder.start(file, policy) {
+                let _ = folder.end();
+                return Err(problem);
+            }
+        }
+        Ok(folder)
+    }
+
+    /// Begins the session of a policy.
+    fn start(&mut self, file: &PolicyFile, policy: &Policy) -> Result<(), RecordProblem> {
+        let name = format!("{:.20}-{}", self.stem, policy.name);
+        let options = file.options(policy, &self.path, name);
+        let (selection, triggers) = (options.selection.clone(), options.triggers.clone());
+        let question = RecorderRequest::Start { options: Box::new(options) };
+        let answer = match self.client {
+            Some(_) => self.ask(&question),
+            None => ask_to_start(&question).map(|(client, answer)| {
+                self.client = Some(client);
+                answer
+            }),
+        };
+        let answer = answer.map_err(|problem| match problem {
+            ClientProblem::Refused(why) => ClientProblem::Refused(format!("policy `{}`: {why}", policy.name)),
+            problem => problem,
+        })?;
+        let RecorderReply::Started { session, notes, .. } = answer else { return Err(nonsense().into()) };
+        notes.iter().for_each(|note| write_line(&format!("note: policy `{}`: {}", policy.name, note.trim_end())));
+        let output = policy.output(&self.path);
+        if policy.how.format == PolicyFormat::Genode && !self.trees.iter().any(|(_, known)| *known == output) {
+            self.trees.push((policy.name.clone(), output));
+        }
+        self.sessions.push(PolicySession { policy: policy.clone(), selection, triggers, session });
+        Ok(())
+    }
+
+    /// Asks the recorder. After one was killed, another one follows it and goes on.
+    fn ask(&mut self, question: &RecorderRequest) -> Result<RecorderReply, ClientProblem> {
+        let client = self.client.as_mut().ok_or(ClientProblem::Nobody)?;
+        let answer = client.ask(question);
+        if !matches!(answer, Err(ClientProblem::Broken(_))) {
+            return answer;
+        }
+        let begin = Instant::now();
+        'next: loop {
+            let mut client = Client::connect_or_start(&this_program())?.telling(warn);
+            for PolicySession { session, .. } in &self.sessions {
+                match client.ask(&RecorderRequest::Own { session: session.clone() }) {
+                    Err(ClientProblem::Refused(_)) => {
+                        let what = format!("the recorder was ended, and session `{session}` with it");
+                        return Err(ClientProblem::Refused(what));
+                    }
+                    Err(ClientProblem::Broken(_)) if begin.elapsed() < ENDING_MAX => {
+                        std::thread::sleep(SECOND);
+                        continue 'next;
+                    }
+                    answer => _ = answer?,
+                }
+            }
+            warn(&format!("the recorder was gone; process {} goes on", client.pid));
+            self.client = Some(client);
+            break;
+        }
+        self.client.as_mut().ok_or(ClientProblem::Nobody)?.ask(question)
+    }
+
+    /// How much is recorded, of sessions that go on; those that other commands have ended are over.
+    pub(super) fn look(&mut self) -> Result<u64, ClientProblem> {
+        let mut events = self.ended.iter().map(|(_, summary)| summary.events).sum();
+        let mut at = 0;
+        while at < self.sessions.len() {
+            let question = RecorderRequest::Progress { session: self.sessions[at].session.clone() };
+            let RecorderReply::Progress { summary } = self.ask(&question)? else { return Err(nonsense()) };
+            events += summary.events;
+            if summary.has_ended {
+                let ended = self.sessions.remove(at);
+                self.ended.push((ended.policy.name, summary));
+            } else {
+                at += 1;
+            }
+        }
+        Ok(events)
+    }
+
+    /// Takes over other policies, while it goes on. A policy that cannot be taken over is told.
+    pub(super) fn take_over(&mut self, file: &PolicyFile) -> Result<(), ClientProblem> {
+        let is_kept = |known: &PolicySession| {
+            let same = file.recorded().find(|policy| policy.name == known.policy.name);
+            same.is_some_and(|policy| policy.how == known.policy.how)
+        };
+        let over: Vec<String> =
+            self.sessions.iter().filter(|known| !is_kept(known)).map(|known| known.policy.name.clone()).collect();
+        for name in over {
+            self.stop(&name)?;
+        }
+        for policy in file.recorded() {
+            let done = match self.sessions.iter().position(|known| known.policy.name == policy.name) {
+                Some(at) => self.change(at, file, policy).map_err(RecordProblem::from),
+                None => self.start(file, policy),
+            };
+            match done {
+                Err(RecordProblem::Client(problem @ ClientProblem::Broken(_))) => return Err(problem),
+                Err(RecordProblem::Client(problem)) => self.fail(&policy.name, &problem.to_string()),
+                Err(RecordProblem::Stop(stop)) => self.fail(&policy.name, &stop.text()),
+                Ok(()) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A policy cannot be taken over.
+    fn fail(&mut self, policy: &str, why: &str) {
+        let what = format!("policy `{policy}` was not taken over: {}", why.trim_end());
+        warn(&what);
+        self.problems.push(what);
+    }
+
+    /// Changes the session of a policy.
+    fn change(&mut self, at: usize, file: &PolicyFile, policy: &Policy) -> Result<(), ClientProblem> {
+        let (selection, triggers) = (file.selection(policy), file.triggers(policy));
+        let session = self.sessions[at].session.clone();
+        if selection != self.sessions[at].selection {
+            self.ask(&RecorderRequest::Select { session: session.clone(), selection: selection.clone() })?;
+            self.sessions[at].selection = selection;
+        }
+        let old = self.sessions[at].triggers.clone();
+        for RuleTurn { name, new } in turns(&old, &triggers, |trigger| &trigger.name) {
+            let session = Some(session.clone());
+            self.ask(&match new {
+                Some(trigger) => RecorderRequest::Trigger { session, trigger: Box::new(trigger) },
+                None => RecorderRequest::Turn { session, turn: TriggerTurn::Remove(name) },
+            })?;
+        }
+        self.sessions[at].triggers = triggers;
+        let old = self.sessions[at].policy.rules.clone();
+        for RuleTurn { name, new } in turns::<RuleOptions>(&old, &policy.rules, |rule| &rule.name) {
+            let change = new.map_or(RuleChange::Remove(name), |rule| RuleChange::Set(Box::new(rule)));
+            self.ask(&RecorderRequest::Rule { session: Some(session.clone()), change })?;
+        }
+        self.sessions[at].policy = policy.clone();
+        Ok(())
+    }
+
+    /// Ends the session of a policy.
+    fn stop(&mut self, policy: &str) -> Result<(), ClientProblem> {
+        let Some(at) = self.sessions.iter().position(|known| known.policy.name == policy) else { return Ok(()) };
+        let question = RecorderRequest::Stop { session: Some(self.sessions[at].session.clone()), all: false };
+        let answer = self.ask(&question);
+        let session = self.sessions.remove(at);
+        let RecorderReply::Stopped { mut summaries } = answer? else { return Err(nonsense()) };
+        self.ended.extend(summaries.pop().map(|summary| (session.policy.name, summary)));
+        Ok(())
+    }
+
+    /// Ends all sessions, and completes the folder.
+    pub(super) fn end(mut self) -> DatedSummary {
+        while let Some(name) = self.sessions.first().map(|session| session.policy.name.clone()) {
+            if let Err(problem) = self.stop(&name) {
+                self.problems.push(format!("policy `{name}`: {problem}"));
+            }
+        }
+        let took = self.begin.elapsed();
+        for (policy, recorded) in std::mem::take(&mut self.trees) {
+            prune(&recorded);
+            if !recorded.exists() {
+                continue;
+            }
+            match tree::write(&recorded, &policy, &self.path) {
+                Ok(_) => _ = std::fs::remove_dir_all(&recorded),
+                Err(error) => self.problems.push(format!(
+                    "policy `{policy}`: no tree in Genode's form was written, {error}; the events are in {}",
+                    recorded.display()
+                )),
+            }
+        }
+        prune(&self.path);
+        // Of sessions of one policy, that followed each other.
+        let mut sessions: Vec<(String, SessionSummary)> = Vec::new();
+        for (policy, summary) in self.ended {
+            match sessions.iter_mut().find(|(known, _)| *known == policy) {
+                Some((_, known)) => {
+                    known.events += summary.events;
+                    known.own_events += summary.own_events;
+                    known.bytes += summary.bytes;
+                    known.programs = known.programs.max(summary.programs);
+                    known.milliseconds += summary.milliseconds;
+                    known.lost.full += summary.lost.full;
+                    known.lost.no_lane += summary.lost.no_lane;
+                    known.lost.unwritten += summary.lost.unwritten;
+                    known.lost.undefined += summary.lost.undefined;
+                    known.problems.extend(summary.problems);
+                }
+                None => sessions.push((policy, summary)),
+            }
+        }
+        DatedSummary { path: self.path, took, sessions, problems: self.problems }
+    }
+}
+
+/// A change of one thing with a name; `None`: it is removed.
+struct RuleTurn<T> {
+    name: String,
+    new: Option<T>,
+}
+
+/// What makes the new ones of the old ones.
+fn turns<T: Clone + PartialEq>(old: &[T], new: &[T], name: impl Fn(&T) -> &String) -> Vec<RuleTurn<T>> {
+    let is_gone = |known: &&T| !new.iter().any(|other| name(other) == name(known));
+    let gone = old.iter().filter(is_gone).map(|known| RuleTurn { name: name(known).clone(), new: None });
+    let changed = new.iter().filter(|thing| !old.contains(thing));
+    let changed = changed.map(|thing| RuleTurn { name: name(thing).clone(), new: Some(thing.clone()) });
+    gone.chain(changed).collect()
+}
+
+/// A new folder, called by the time now as Genode's recorder does.
+fn new_folder(root: &Path) -> std::io::Result<PathBuf> {
+    std::fs::create_dir_all(root)?;
+    loop {
+        let path = root.join(
+            jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).strftime("%-Y-%-m-%-d %-H:%-M:%-S").to_string(),
+        );
+        match std::fs::create_dir(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => std::thread::sleep(SECOND),
+            Err(error) => return Err(std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
+        }
+    }
+}
+
+/// Removes folders in which there is nothing.
+fn prune(folder: &Path) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path());
+    folders.for_each(|inside| prune(&inside));
+    // It is not empty.
+    let _ = std::fs::remove_dir(folder);
+}

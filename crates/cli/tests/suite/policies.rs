@@ -1,0 +1,441 @@
+//! `kymo record --policy`: who is recorded, what and how is in a file, which may change while it records.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+use rustix::process::{Pid, Signal};
+
+use crate::recorded::{Place, Program, until, words};
+
+/// `kymo record --policy` that runs.
+struct Recording {
+    child: Child,
+    told: BufReader<ChildStderr>,
+}
+
+impl Recording {
+    /// Begins it, and waits until the sessions of all policies have begun.
+    fn begin(place: &Place, text: &str) -> Self {
+        let mut recording = Self::waiting(place, text);
+        recording.tells("note: recording to");
+        recording
+    }
+
+    fn waiting(place: &Place, text: &str) -> Self {
+        std::fs::write(place.path("policies"), text).expect("there is room");
+        let mut command = place.kymo(&["record", "--policy", "policies", "--output", "traces"]);
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("it starts");
+        let told = BufReader::new(child.stderr.take().expect("it is piped"));
+        Self { child, told }
+    }
+
+    /// Waits for a line with this text.
+    fn tells(&mut self, wanted: &str) -> String {
+        let mut all = String::new();
+        loop {
+            let from = all.len();
+            assert!(self.told.read_line(&mut all).expect("it is text") > 0, "`{wanted}` was not told:\n{all}");
+            if all[from..].contains(wanted) {
+                return all[from..].to_owned();
+            }
+        }
+    }
+
+    fn edit(place: &Place, text: &str) {
+        std::fs::write(place.path("policies"), text).expect("there is room");
+    }
+
+    /// Ends it; the rest of what it tells.
+    fn end(mut self) -> String {
+        let pid = Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, Signal::INT).expect("it runs");
+        let mut told = String::new();
+        std::io::Read::read_to_string(&mut self.told, &mut told).expect("it is text");
+        let status = self.child.wait().expect("it ends");
+        assert!(status.success(), "{told}");
+        told
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A program with a label.
+fn labeled(place: &Place, label: &str) -> Program {
+    let words = words();
+    Program::of(place.command(&words[0]).args(&words[1..]).env("KYMO_LABEL", label))
+}
+
+/// The dated folders, in the order of their dates.
+fn dated(place: &Place) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(place.path("traces")).into_iter().flatten().flatten();
+    let mut folders: Vec<_> =
+        entries.map(|entry| (entry.metadata().expect("it is there").created().ok(), entry.path())).collect();
+    folders.sort();
+    folders.into_iter().map(|(_, path)| path).collect()
+}
+
+/// Folders with metadata, below one.
+fn traces(folder: &Path) -> Vec<String> {
+    fn add(root: &Path, folder: &Path, all: &mut Vec<String>) {
+        for entry in std::fs::read_dir(folder).expect("it is there").flatten() {
+            match entry.file_name() == "metadata" {
+                true => all.push(folder.strip_prefix(root).expect("it is inside").display().to_string()),
+                false if entry.path().is_dir() => add(root, &entry.path(), all),
+                false => {}
+            }
+        }
+    }
+    let mut all = Vec::new();
+    add(folder, folder, &mut all);
+    all.sort();
+    all
+}
+
+#[test]
+fn policies_say_which_programs_and_threads_are_recorded() {
+    let place = Place::new();
+    let mut ping = labeled(&place, "init -> ping");
+    let mut other = place.program();
+    let recording = Recording::begin(
+        &place,
+        r#"
+        [[policy]]
+        name = "ping"
+        label = "init -> ping"
+        events = "test:count"
+
+        [[policy]]
+        name = "workers"
+        label_prefix = "init -> "
+        label_suffix = "ping"
+        thread = "worker"
+
+        [[policy]]
+        name = "ping-workers"
+        label = "init -> ping"
+        thread = "work*"
+        events = "test:count"
+        filter = "value >= 10"
+
+        [[policy]]
+        name = "pong"
+        label_glob = "*p?ng"
+        context = ["cpu_id", "tid"]
+        "#,
+    );
+    ping.tell("on");
+    ping.tell("count 5");
+    // Threads and programs that come later.
+    ping.tell("worker 3");
+    ping.tell("from 10");
+    ping.tell("worker 4");
+    let mut pong = labeled(&place, "init -> pong");
+    pong.tell("is 1");
+    pong.tell("count 7");
+    other.tell("is 0");
+    other.tell("count 100");
+    let told = recording.end();
+    assert!(told.contains("recorded 16 events") && told.contains("policy    ping: 5 events of 1 program"), "{told}");
+    let folder = dated(&place).pop().expect("there is one");
+    assert_eq!(traces(&folder), ["init/ping/ping", "init/ping/ping-workers", "init/pong/pong"]);
+    assert_eq!(place.values(&folder.join("init/ping/ping"), "test:count"), [0, 1, 2, 3, 4]);
+    assert_eq!(place.values(&folder.join("init/ping/ping-workers"), "test:count"), [10; 4]);
+    assert_eq!(place.values(&folder.join("init/pong"), "test:count"), [0, 1, 2, 3, 4, 5, 6]);
+    // All of them are one trace.
+    assert_eq!(place.values(&folder, "test:count").len(), 16);
+    let text = place.says(&["print", "--event", "test:*", &folder.join("init/pong").display().to_string()], 0);
+    assert!(text.contains("vtid = "), "{text}");
+}
+
+#[test]
+fn edits_are_taken_over_while_it_records() {
+    let place = Place::new();
+    let mut program = labeled(&place, "a");
+    let policy =
+        |events: &str, more: &str| format!("[[policy]]\nname = \"a\"\nlabel = \"a\"\nevents = \"{events}\"\n{more}");
+    let mut recording = Recording::begin(&place, &policy("test:count", ""));
+    program.tell("on");
+    program.tell("count 3");
+    // A wrong edit is told with its place, and the old policy stays.
+    Recording::edit(&place, &policy("test:count", "levl = 3\n"));
+    let why = recording.tells("levl");
+    assert!(why.contains("policies:5:1: a policy has no `levl`; did you mean `level`?"), "{why}");
+    program.tell("count 2");
+    // Other events, while the session goes on.
+    Recording::edit(&place, &policy("test:other", ""));
+    recording.tells("is taken over");
+    program.tell("off");
+    program.tell("others-on");
+    program.tell("count 50");
+    program.tell("other 4");
+    // Another buffer needs another session, and a rule goes into the one that runs.
+    Recording::edit(&place, &policy("test:count", "buffer = \"1MiB\"\nonly = [\"test:count every 10\"]\n"));
+    recording.tells("is taken over");
+    program.tell("on");
+    program.tell("from 0");
+    program.tell("offer 30");
+    Recording::edit(&place, &policy("test:count", "buffer = \"1MiB\"\n"));
+    recording.tells("is taken over");
+    until(|| {
+        let sessions = place.json(&["sessions", "--json"]);
+        sessions
+            .as_array()
+            .is_some_and(|all| all.iter().all(|one| one["summary"]["rules"].as_array().is_none_or(Vec::is_empty)))
+    });
+    program.tell("offer 5");
+    let told = recording.end();
+    assert!(told.contains("recorded 17 events"), "{told}");
+    let folder = dated(&place).pop().expect("there is one");
+    assert_eq!(traces(&folder), ["a/a", "a/a-2"]);
+    assert_eq!(place.values(&folder.join("a/a"), "test:count"), [0, 1, 2, 3, 4]);
+    assert_eq!(place.values(&folder.join("a/a"), "test:other"), [0, 1, 2, 3]);
+    assert_eq!(place.values(&folder.join("a/a-2"), "test:count"), [0, 10, 20, 30, 31, 32, 33, 34]);
+}
+
+#[test]
+fn each_time_it_is_enabled_a_new_folder_begins() {
+    let place = Place::new();
+    let mut program = labeled(&place, "a");
+    let text = |is_enabled: bool| format!("enabled = {is_enabled}\n[[policy]]\nname = \"all\"\nevents = \"test:*\"\n");
+    let mut recording = Recording::waiting(&place, &text(false));
+    recording.tells("says not to record");
+    program.tell("is 0");
+    for turn in 1..=2_u64 {
+        Recording::edit(&place, &text(true));
+        recording.tells("note: recording to");
+        program.tell("on");
+        program.tell(&format!("count {turn}"));
+        Recording::edit(&place, &text(false));
+        recording.tells(&format!("recorded {turn} event"));
+        program.tell("off");
+        program.tell("count 10");
+    }
+    recording.end();
+    let folders = dated(&place);
+    assert_eq!(folders.len(), 2, "{folders:?}");
+    assert_eq!(place.values(&folders[0], "test:count"), [0]);
+    assert_eq!(place.values(&folders[1], "test:count"), [11, 12]);
+    for folder in folders {
+        let name = folder.file_name().expect("it has one").to_string_lossy().into_owned();
+        assert!(!name.contains("-0") && name.split([' ', '-', ':']).count() == 6, "as Genode writes dates: {name}");
+    }
+}
+
+/// The recorder is killed: the next one goes on with all traces of the tree.
+#[test]
+fn a_tree_goes_on_with_the_next_recorder() {
+    let place = Place::new();
+    let (mut ping, mut pong) = (labeled(&place, "init -> ping"), labeled(&place, "init -> pong"));
+    let mut recording =
+        Recording::begin(&place, "[[policy]]\nname = \"all\"\nevents = \"test:count\"\nlabel_prefix = \"init\"\n");
+    ping.tell("on");
+    pong.tell("on");
+    ping.tell("count 100");
+    pong.tell("count 50");
+    let pid = place.json(&["status", "--json"])["pid"].as_u64().expect("it runs");
+    rustix::process::kill_process(Pid::from_raw(pid as i32).expect("it is a number"), Signal::KILL).expect("it runs");
+    recording.tells("the recorder was gone");
+    ping.tell("count 20");
+    pong.tell("count 10");
+    recording.end();
+    let folder = dated(&place).pop().expect("there is one");
+    assert_eq!(traces(&folder), ["init/ping/all", "init/pong/all"]);
+    assert_eq!(place.values(&folder.join("init/ping"), "test:count"), (0..120).collect::<Vec<_>>());
+    assert_eq!(place.values(&folder.join("init/pong"), "test:count"), (0..60).collect::<Vec<_>>());
+}
+
+/// Flight recorders: each component has its events in each snapshot.
+#[test]
+fn snapshots_of_policies_are_trees() {
+    let place = Place::new();
+    let (mut ping, mut pong) = (labeled(&place, "init -> ping"), labeled(&place, "init -> pong"));
+    let recording = Recording::begin(
+        &place,
+        "[[policy]]\nname = \"last\"\nevents = \"test:count\"\nmode = \"overwrite\"\nlabel_prefix = \"init\"\n",
+    );
+    ping.tell("on");
+    pong.tell("on");
+    ping.tell("count 3");
+    pong.tell("count 2");
+    recording.end();
+    let folder = dated(&place).pop().expect("there is one");
+    assert_eq!(traces(&folder), ["last-snapshot-1/init/ping/last", "last-snapshot-1/init/pong/last"]);
+    assert_eq!(place.values(&folder, "test:count").len(), 5);
+}
+
+/// A command is recorded as policies say, from its first event on, and its exit status is that of `kymo`.
+#[test]
+fn a_command_is_recorded_by_policies() {
+    let place = Place::new();
+    let policy = "[[policy]]\nname = \"workers\"\nthread = \"worker\"\nevents = \"test:count\"\n";
+    std::fs::write(place.path("policies"), policy).expect("there is room");
+    let words = words();
+    let mut command = place.kymo(&["record", "--policy", "policies", "--output", "traces", "--json", "--", &words[0]]);
+    let mut child = command
+        .args(&words[1..])
+        .env("KYMO_TEST_PROGRAM", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    std::io::Write::write_all(&mut child.stdin.take().expect("it is piped"), b"worker 3\ncount 5\nexit 7\n")
+        .expect("it listens");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(7));
+    let said = String::from_utf8_lossy(&output.stdout);
+    let summary: serde_json::Value =
+        serde_json::from_str(said.lines().last().expect("there is one")).expect("it is JSON");
+    assert_eq!(summary["policies"]["workers"]["events"], 3, "{said}");
+    assert_eq!(place.values(&dated(&place)[0], "test:count"), [0; 3]);
+}
+
+/// Marks under Genode's names, in its packets: babeltrace2 reads them, and kymo as it reads Genode's own.
+#[test]
+fn marks_are_written_as_genode_writes_them() {
+    let place = Place::new();
+    let recording =
+        Recording::begin(&place, "[[policy]]\nname = \"marks\"\nformat = \"genode\"\nlabel_prefix = \"init -> \"\n");
+    let (mut ping, mut pong) = (labeled(&place, "init -> ping"), labeled(&place, "init -> runtime -> pong"));
+    ping.tell("marks");
+    ping.tell("marks");
+    pong.tell("marks");
+    pong.tell("count 9");
+    let told = recording.end();
+    assert!(told.contains("recorded 30 events"), "{told}");
+    let folder = dated(&place).pop().expect("there is one");
+    assert_eq!(traces(&folder), ["init/ping", "init/runtime/pong"]);
+    let files = |component: &str| {
+        let mut names: Vec<_> = std::fs::read_dir(folder.join(component))
+            .expect("it is there")
+            .flatten()
+            .map(|entry| entry.file_name())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(files("init/ping"), ["ep", "ep (2)", "metadata"], "two threads of one name");
+    let path = folder.display().to_string();
+    let info = place.says(&["info", &path], 0);
+    assert!(info.contains("recorded by genode") || info.contains("recorded  by genode"), "{info}");
+    let text = place.says(
+        &[
+            "print",
+            &path,
+            "--filter",
+            "packet.session_label == \"init -> runtime -> pong\" && packet.thread_name == \"ep\"",
+        ],
+        0,
+    );
+    assert_eq!(text.lines().filter(|line| line.starts_with('[')).count(), 10, "{text}");
+    let pairs = place.says(&["pairs", &path], 0);
+    assert!(pairs.contains("submit") && pairs.contains("trigger_once") && pairs.contains("handle"), "{pairs}");
+    let Ok(read) = Command::new("babeltrace2").arg(folder.join("init/runtime/pong")).output() else {
+        eprintln!("NOT TESTED: babeltrace2 is not installed here");
+        return;
+    };
+    let (said, why) = (String::from_utf8_lossy(&read.stdout), String::from_utf8_lossy(&read.stderr));
+    assert!(read.status.success(), "{why}");
+    let payload = |line: &str| {
+        let (head, fields) = line.rsplit_once("{ ").expect("it has fields");
+        let name = head
+            .split_whitespace()
+            .find(|word| word.ends_with(':') && word.starts_with(char::is_uppercase))
+            .unwrap_or("");
+        format!("{name} {}\n", fields.trim_end_matches(" }"))
+    };
+    expect_test::expect![[r#"
+        Signal_receive: number = 2, context = 2130710528
+        Checkpoint: data = 32, addr = 0, type = 1, name = "handle"
+        Rpc_call: name = "submit"
+        Rpc_returned: name = "submit"
+        Rpc_dispatch: name = "trigger_once"
+        Checkpoint: data = 0, addr = 0, type = 1, name = "part"
+        Checkpoint: data = 0, addr = 0, type = 2, name = "part"
+        Rpc_reply: name = "trigger_once"
+        Checkpoint: data = 32, addr = 0, type = 2, name = "handle"
+        Signal_submit: number = 1
+    "#]]
+    .assert_eq(&said.lines().map(payload).collect::<String>());
+    assert!(said.contains("session_label = \"init -> runtime -> pong\", thread_name = \"ep\""), "{said}");
+}
+
+/// Genode's own configuration, as far as it has a meaning.
+#[test]
+fn a_configuration_of_genode_records() {
+    let place = Place::new();
+    let config = |enable: &str| {
+        format!(
+            "<config period_ms=\"5000\" target_root=\"/\" enable=\"{enable}\">\n  <vfs> <fs/> </vfs>\n  \
+             <policy label_suffix=\"ping\" thread=\"ep\" policy=\"ctf0\"> <ctf/> </policy>\n  \
+             <policy label=\"init -> pong\" policy=\"null\"> <ctf/> </policy>\n  \
+             <default-policy policy=\"rpc_name\"> <ctf/> </default-policy>\n</config>\n"
+        )
+    };
+    let mut recording = Recording::waiting(&place, &config("no"));
+    let note = recording.tells("period_ms");
+    assert!(note.starts_with("note: policies:1:9: `period_ms` has no meaning here"), "{note}");
+    recording.tells("says not to record");
+    Recording::edit(&place, &config("yes"));
+    recording.tells("note: recording to");
+    for label in ["init -> ping", "init -> pong", "init -> timer"] {
+        labeled(&place, label).tell("marks");
+    }
+    recording.end();
+    let folder = dated(&place).pop().expect("there is one").display().to_string();
+    assert_eq!(traces(Path::new(&folder)), ["init/ping", "init/timer"]);
+    let count = |filter: &str| {
+        place.says(&["print", &folder, "--filter", filter], 0).lines().filter(|line| line.starts_with('[')).count()
+    };
+    assert_eq!(count("packet.session_label == \"init -> ping\""), 10);
+    assert_eq!(count("packet.session_label == \"init -> timer\""), 4, "calls alone");
+}
+
+#[test]
+fn wrong_policies_are_wrong_usage() {
+    let place = Place::new();
+    let wrong = |text: &str, why: &str| {
+        std::fs::write(place.path("policies"), text).expect("there is room");
+        let told = place.says(&["record", "--policy", "policies", "--output", "traces"], 2);
+        assert!(told.contains(why), "{told}");
+    };
+    wrong("[[policy]]\nproces = \"a\"\n", "policies:2:1: a policy has no `proces`; did you mean `process`?");
+    wrong("<config enabled=\"yes\"/>", "policies:1:9: <config> has no `enabled`; did you mean `enable`?");
+    wrong("config | period_ms: 5000 | enable: no\n", "policies:1:1: this is Genode's node syntax");
+    let told = place.says(&["record", "--policy", "missing"], 2);
+    assert!(told.contains("missing: No such file"), "{told}");
+    let told = place.says(&["record", "--policy", "policies", "--level", "info"], 2);
+    assert!(told.contains("cannot be used with"), "{told}");
+    assert!(!place.path("traces").exists());
+}
+
+/// The configurations in Genode's own files.
+#[test]
+fn configurations_of_the_corpus_are_understood() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/corpus/genode");
+    let corpus = std::env::var_os("KYMO_CORPUS").map_or(corpus, |path| Path::new(&path).join("genode"));
+    if !corpus.is_dir() {
+        eprintln!("NOT TESTED: Genode's own configurations, as {} is not there", corpus.display());
+        return;
+    }
+    let place = Place::new();
+    let mut count = 0;
+    for file in ["run/trace_recorder.run", "run/trace_recorder_ctf.run", "run/trace_recorder_pcapng.run", "README"] {
+        let text = std::fs::read_to_string(corpus.join(file)).expect("the corpus has it");
+        let text = text.replace("\n!", "\n");
+        for (at, _) in text.match_indices("<config period_ms") {
+            let end = text[at..].find("</config>").expect("it ends") + "</config>".len();
+            std::fs::write(place.path("policies"), &text[at..at + end]).expect("there is room");
+            let command = ["record", "--policy", "policies", "--output", "traces", "--duration", "10ms"];
+            let told = place.says(&command, 0);
+            assert!(told.contains("`period_ms` has no meaning here"), "{file}: {told}");
+            count += 1;
+        }
+    }
+    assert!(count >= 3, "{count} configurations");
+}
