@@ -65,6 +65,33 @@ enum kymo_checkpoint {
     KYMO_INNER_MARK(checkpoint, name, data, object, KYMO_INNER_CAST(uint8_t, type))
 
 /*
+ * The same at a place that is called like its function (in C++ with its arguments), with a number.
+ */
+#define KYMO_CHECKPOINT_HERE(data) KYMO_CHECKPOINT(KYMO_INNER_FUNCTION, data, NULL, KYMO_CHECKPOINT_UNDEFINED)
+
+/*
+ * KYMO_CHECKPOINT_SCOPE_NAMED(name, data); records a duration with a number, from here to the end of the
+ * block: two checkpoints, START and END, with the same name and number. KYMO_CHECKPOINT_SCOPE(data); is
+ * called like its function. The name must live as long.
+ */
+#define KYMO_CHECKPOINT_SCOPE_NAMED(name, data) KYMO_INNER_CHECKPOINT_SCOPE(name, data, __COUNTER__)
+#define KYMO_CHECKPOINT_SCOPE(data) KYMO_CHECKPOINT_SCOPE_NAMED(KYMO_INNER_FUNCTION, data)
+
+/*
+ * KYMO_LOG_TSC(n); measures from here to the end of the block, in ticks of the processor's counter,
+ * over all threads. Each n-th time it prints a line on standard error:
+ *
+ *     TSC name: sum (calls calls, last ticks)
+ *
+ * Numbers above 100,000 are shown in K, M and G. Of a function that calls itself, the outermost call
+ * of a thread counts. KYMO_TRACE_TSC(n); records the line as a log, `kymo:log` of the level info.
+ */
+#define KYMO_LOG_TSC(n) KYMO_LOG_TSC_NAMED(n, KYMO_INNER_FUNCTION)
+#define KYMO_LOG_TSC_NAMED(n, name) KYMO_INNER_TSC(n, name, kymo_inner_print_profile, __COUNTER__)
+#define KYMO_TRACE_TSC(n) KYMO_TRACE_TSC_NAMED(n, KYMO_INNER_FUNCTION)
+#define KYMO_TRACE_TSC_NAMED(n, name) KYMO_INNER_TSC(n, name, kymo_inner_trace_profile, __COUNTER__)
+
+/*
  * KYMO_SCOPE(name); records a duration from here to the end of the block, however control leaves
  * the block, except by longjmp: `kymo:begin` and `kymo:end`, paired by their key. The name must
  * live as long.
@@ -128,6 +155,12 @@ enum kymo_direction { KYMO_UNKNOWN, KYMO_INBOUND, KYMO_OUTBOUND };
  * default, and never more than KYMO_SNAP_LENGTH_MAX.
  */
 #define kymo_set_snap_length(bytes) kymo_inner_set_snap_length(bytes)
+
+#ifdef __cplusplus
+#define KYMO_INNER_FUNCTION __PRETTY_FUNCTION__
+#else
+#define KYMO_INNER_FUNCTION __func__
+#endif
 
 #define KYMO_INNER_MARK(mark, ...) \
     do { \
@@ -218,9 +251,143 @@ static __attribute__((noinline, unused, format(printf, 2, 3))) void kymo_inner_f
 #endif
 }
 
+/* A duration with a number. */
+struct kymo_checkpoint_scope {
+    const char *name; /* NULL: the begin was not recorded, so the end is not either */
+    uint64_t data;
+};
+KYMO_INNER_INLINE struct kymo_checkpoint_scope kymo_inner_checkpoint_scope(const char *name, uint64_t data)
+{
+    struct kymo_checkpoint_scope duration;
+    duration.name = name;
+    duration.data = data;
+    if (name)
+        kymo_inner_checkpoint(name, data, NULL, KYMO_CHECKPOINT_START);
+    return duration;
+}
+KYMO_INNER_INLINE void kymo_inner_checkpoint_scope_end(const struct kymo_checkpoint_scope *duration)
+{
+    if (duration->name)
+        kymo_inner_checkpoint(duration->name, duration->data, NULL, KYMO_CHECKPOINT_END);
+}
+#define KYMO_INNER_BEGIN_CHECKPOINT_SCOPE(name, data) \
+    (kymo_inner_checkpoint_is_on() ? kymo_inner_checkpoint_scope(name, data) : kymo_inner_checkpoint_scope(NULL, 0))
+
+/* Ticks of all calls of a place. */
+struct kymo_profile {
+    uint64_t sum;
+    uint64_t calls;
+};
+/* One call of it. */
+struct kymo_profiled {
+    struct kymo_profile *profile;
+    unsigned *depth; /* calls of this thread that have not ended */
+    void (*tell)(const char *name, uint64_t sum, uint64_t calls, uint64_t last);
+    const char *name;
+    uint64_t every;
+    uint64_t begin;
+};
+KYMO_INNER_INLINE uint64_t kymo_inner_profile_ticks(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return 0;
+#endif
+}
+KYMO_INNER_INLINE struct kymo_profiled kymo_inner_profiled(
+    struct kymo_profile *profile, unsigned *depth, void (*tell)(const char *, uint64_t, uint64_t, uint64_t), const char *name, uint64_t every)
+{
+    struct kymo_profiled call;
+    ++*depth;
+    call.profile = profile;
+    call.depth = depth;
+    call.tell = tell;
+    call.name = name;
+    call.every = every;
+    call.begin = kymo_inner_profile_ticks();
+    return call;
+}
+KYMO_INNER_INLINE void kymo_inner_profiled_end(const struct kymo_profiled *call)
+{
+    const uint64_t last = kymo_inner_profile_ticks() - call->begin;
+    if (--*call->depth == 0) {
+        const uint64_t sum = __atomic_add_fetch(&call->profile->sum, last, __ATOMIC_RELAXED);
+        const uint64_t calls = __atomic_add_fetch(&call->profile->calls, 1, __ATOMIC_RELAXED);
+        if (call->every && calls % call->every == 0)
+            call->tell(call->name, sum, calls, last);
+    }
+}
+/* Whole units of a number, and the letter of the unit. */
+static __attribute__((unused)) uint64_t kymo_inner_scaled(uint64_t number, const char **unit)
+{
+    const uint64_t thousand = 1000, above = 100;
+    const char *const units[] = {"", "K", "M", "G"};
+    unsigned at = 0;
+    while (at < 3 && number > above * thousand) {
+        number /= thousand;
+        ++at;
+    }
+    *unit = units[at];
+    return number;
+}
+static __attribute__((noinline, unused)) void kymo_inner_print_profile(const char *name, uint64_t sum, uint64_t calls, uint64_t last)
+{
+#ifndef KYMO_OFF
+    const char *unit_of_sum, *unit_of_last;
+    const uint64_t scaled_sum = kymo_inner_scaled(sum, &unit_of_sum), scaled_last = kymo_inner_scaled(last, &unit_of_last);
+    const int number_of_error = errno;
+    fprintf(stderr, "TSC %s: %llu%s (%llu calls, last %llu%s)\n", name, KYMO_INNER_CAST(unsigned long long, scaled_sum), unit_of_sum,
+            KYMO_INNER_CAST(unsigned long long, calls), KYMO_INNER_CAST(unsigned long long, scaled_last), unit_of_last);
+    errno = number_of_error;
+#else
+    (void)name, (void)sum, (void)calls, (void)last;
+#endif
+}
+static __attribute__((noinline, unused)) void kymo_inner_trace_profile(const char *name, uint64_t sum, uint64_t calls, uint64_t last)
+{
+    const char *unit_of_sum, *unit_of_last;
+    const uint64_t scaled_sum = kymo_inner_scaled(sum, &unit_of_sum), scaled_last = kymo_inner_scaled(last, &unit_of_last);
+    (void)name, (void)scaled_sum, (void)calls, (void)scaled_last;
+    kymo_log(KYMO_INFO, "TSC %s: %llu%s (%llu calls, last %llu%s)", name, KYMO_INNER_CAST(unsigned long long, scaled_sum), unit_of_sum,
+             KYMO_INNER_CAST(unsigned long long, calls), KYMO_INNER_CAST(unsigned long long, scaled_last), unit_of_last);
+}
+#ifdef KYMO_OFF
+#define KYMO_INNER_TSC(n, name, tell, number) ((void)sizeof(n), (void)sizeof(name))
+#else
+#define KYMO_INNER_TSC(n, name, tell, number) KYMO_INNER_TSC_(n, name, tell, number)
+#endif
+#define KYMO_INNER_TSC_STATE(number) \
+    static struct kymo_profile kymo_inner_profile_##number; \
+    static __thread unsigned kymo_inner_depth_##number
+
 #ifdef __cplusplus
 extern "C++" {
 namespace kymo {
+class checkpoint_scope {
+public:
+    explicit checkpoint_scope(const kymo_checkpoint_scope &begun) : begun_(begun) {}
+    ~checkpoint_scope() { kymo_inner_checkpoint_scope_end(&begun_); }
+    checkpoint_scope(const checkpoint_scope &) = delete;
+    checkpoint_scope &operator=(const checkpoint_scope &) = delete;
+
+private:
+    kymo_checkpoint_scope begun_;
+};
+class profiled {
+public:
+    explicit profiled(const kymo_profiled &call) : call_(call) {}
+    ~profiled() { kymo_inner_profiled_end(&call_); }
+    profiled(const profiled &) = delete;
+    profiled &operator=(const profiled &) = delete;
+
+private:
+    kymo_profiled call_;
+};
 class scope {
 public:
     explicit scope(const char *name) : name_(kymo_inner_begin_is_on() ? name : nullptr)
@@ -242,9 +409,24 @@ private:
 };
 } // namespace kymo
 }
+#define KYMO_INNER_CHECKPOINT_SCOPE(name, data, number) KYMO_INNER_CHECKPOINT_SCOPE_(name, data, number)
+#define KYMO_INNER_CHECKPOINT_SCOPE_(name, data, number) \
+    KYMO_INNER_UNUSED const ::kymo::checkpoint_scope kymo_inner_checkpoint_scope_##number(KYMO_INNER_BEGIN_CHECKPOINT_SCOPE(name, data))
+#define KYMO_INNER_TSC_(n, name, tell, number) \
+    KYMO_INNER_TSC_STATE(number); \
+    KYMO_INNER_UNUSED const ::kymo::profiled kymo_inner_profiled_##number( \
+        kymo_inner_profiled(&kymo_inner_profile_##number, &kymo_inner_depth_##number, tell, name, n))
 #define KYMO_INNER_SCOPE(name, number) KYMO_INNER_SCOPE_(name, number)
 #define KYMO_INNER_SCOPE_(name, number) KYMO_INNER_UNUSED const ::kymo::scope kymo_inner_scope_##number(name)
 #else
+#define KYMO_INNER_CHECKPOINT_SCOPE(name, data, number) KYMO_INNER_CHECKPOINT_SCOPE_(name, data, number)
+#define KYMO_INNER_CHECKPOINT_SCOPE_(name, data, number) \
+    __attribute__((cleanup(kymo_inner_checkpoint_scope_end), unused)) struct kymo_checkpoint_scope kymo_inner_checkpoint_scope_##number = \
+        KYMO_INNER_BEGIN_CHECKPOINT_SCOPE(name, data)
+#define KYMO_INNER_TSC_(n, name, tell, number) \
+    KYMO_INNER_TSC_STATE(number); \
+    __attribute__((cleanup(kymo_inner_profiled_end), unused)) struct kymo_profiled kymo_inner_profiled_##number = \
+        kymo_inner_profiled(&kymo_inner_profile_##number, &kymo_inner_depth_##number, tell, name, n)
 struct kymo_scope {
     const char *name; /* NULL: the begin was not recorded, so the end is not either */
 };

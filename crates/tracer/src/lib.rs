@@ -74,6 +74,7 @@ cfg_if! {
 pub mod field;
 mod macros;
 pub mod marks;
+pub mod profile;
 
 pub use field::{Field, Hex};
 

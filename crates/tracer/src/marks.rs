@@ -194,6 +194,35 @@ impl<'a> Scope<'a> {
     }
 }
 
+/// A duration with a number that lasts until this value is dropped: two checkpoints.
+#[derive(Debug)]
+pub struct CheckpointScope<'a> {
+    /// `None`: the begin was not recorded, so the end is not recorded either.
+    begun: Option<(&'a str, u64)>,
+}
+
+impl<'a> CheckpointScope<'a> {
+    /// Begins the duration, if the event is on; the name and the number are asked for only then.
+    #[inline]
+    #[must_use]
+    pub fn begin(facts: impl FnOnce() -> (&'a str, u64)) -> Self {
+        let begun = kymo_event_checkpoint.is_on().then(facts);
+        if let Some((name, data)) = begun {
+            checkpoint(name, data, core::ptr::null(), Checkpoint::Start);
+        }
+        Self { begun }
+    }
+}
+
+impl Drop for CheckpointScope<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some((name, data)) = self.begun {
+            checkpoint(name, data, core::ptr::null(), Checkpoint::End);
+        }
+    }
+}
+
 impl Drop for Scope<'_> {
     #[inline]
     fn drop(&mut self) {
@@ -284,6 +313,36 @@ macro_rules! marked {
 macro_rules! checkpoint {
     ($name:expr, $data:expr, $object:expr, $kind:expr) => {
         $crate::marked!(kymo_event_checkpoint, checkpoint, $name, $data, $object, $kind)
+    };
+}
+
+/// Records that the program passed a checkpoint that is called like its function, with a number.
+#[macro_export]
+macro_rules! checkpoint_here {
+    ($data:expr) => {
+        $crate::checkpoint!($crate::function_name!(), $data, ::core::ptr::null(), $crate::marks::Checkpoint::Undefined)
+    };
+}
+
+/// Records a duration with a number from here to the end of the block: two checkpoints, START and END,
+/// with the same name and number. Without a name it is called like its function. The name must live as
+/// long.
+///
+/// ```
+/// fn parse(text: &str) -> usize {
+///     kymo_tracer::checkpoint_scope!("parse", text.len() as u64);
+///     text.len()
+/// }
+/// assert_eq!(parse("abc"), 3);
+/// ```
+#[macro_export]
+macro_rules! checkpoint_scope {
+    ($data:expr) => {
+        $crate::checkpoint_scope!($crate::function_name!(), $data);
+    };
+    ($name:expr, $data:expr) => {
+        $crate::known!(kymo_event_checkpoint);
+        let _duration = $crate::marks::CheckpointScope::begin(|| ($name, $data));
     };
 }
 

@@ -15,6 +15,24 @@ static int fact(int n)
     return n < 2 ? 1 : n * fact(n - 1);
 }
 
+static int fall(int n)
+{
+    KYMO_TRACE_TSC_NAMED(2, "fall");
+    KYMO_LOG_TSC_NAMED(2, "fall");
+    return n < 1 ? 0 : fall(n - 1);
+}
+
+static void pass(int is_early)
+{
+    KYMO_CHECKPOINT_HERE(5);
+    KYMO_CHECKPOINT_SCOPE(6);
+    KYMO_CHECKPOINT_SCOPE_NAMED("inside", (unsigned)count());
+    if (is_early)
+        return;
+    KYMO_TRACE_TSC(1);
+    KYMO_LOG_TSC(1000);
+}
+
 static const void *volatile nothing;
 
 int main(void)
@@ -64,6 +82,10 @@ int main(void)
         kymo_set_snap_length(100000);
         kymo_packet("eth0", KYMO_OUTBOUND, frame, sizeof frame);
     }
+    pass(1);
+    pass(0);
+    for (int turn = 0; turn < 5; ++turn)
+        fall(turn);
     /* What nobody wants is not evaluated. */
-    return evaluated == (getenv("KYMO_SESSION") ? 1 : 0) ? 0 : 3;
+    return evaluated == (getenv("KYMO_SESSION") ? 3 : 0) ? 0 : 3;
 }

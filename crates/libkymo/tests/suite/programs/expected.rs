@@ -78,14 +78,55 @@ fn check_cuts(cut: &[Vec<Value>]) {
     assert_eq!(lengths[3], [3, 2044 * 8, 5], "what just fits is not cut");
 }
 
+fn is_profile(value: &Value) -> bool {
+    matches!(value, Value::Text(text) if text.starts_with("TSC "))
+}
+
+/// Ticks that a place takes: of the function, and each second time of one that calls itself.
+fn check_profiles(logs: &[Vec<Value>]) {
+    let parts = |log: &Vec<Value>| {
+        let Value::Text(text) = &log[1] else { panic!("{log:?}") };
+        let (name, rest) = text.strip_prefix("TSC ").and_then(|text| text.rsplit_once(": ")).expect("it has a name");
+        let (_, calls) = rest.split_once(" (").expect("it has calls");
+        let (calls, last) = calls.split_once(" calls, last ").expect("it has the last one");
+        let digits = last.trim_end_matches([')', 'K', 'M', 'G']);
+        assert!(digits.parse::<u64>().is_ok(), "{text}");
+        (
+            name.split(['(', ' ']).find(|word| !["static", "void"].contains(word)).unwrap_or("").to_owned(),
+            calls.to_owned(),
+        )
+    };
+    let found: Vec<_> = logs.iter().map(parts).collect();
+    let expected = [("pass", "1"), ("fall", "2"), ("fall", "4")];
+    assert_eq!(found, expected.map(|(name, calls)| (name.to_owned(), calls.to_owned())));
+}
+
+/// Two calls of a function: a checkpoint, and two durations of which the second one ends first.
+fn check_durations(checkpoints: &[Vec<Value>]) {
+    let one = |turn: u64| {
+        [("pass", 5, 0), ("pass", 6, 1), ("inside", 1 + turn, 1), ("inside", 1 + turn, 2), ("pass", 6, 2)]
+            .map(|(name, data, kind)| (name, data, kind))
+    };
+    let expected = [one(1), one(2)].concat();
+    assert_eq!(checkpoints.len(), expected.len(), "{checkpoints:?}");
+    for (found, (name, data, kind)) in checkpoints.iter().zip(expected) {
+        let Value::Text(text) = &found[0] else { panic!("{found:?}") };
+        assert!(text == name || text.contains(&format!("{name}(")), "{text} is not {name}");
+        assert_eq!(found[1..], [Value::Number(data), Value::Number(0), Value::Number(kind)]);
+    }
+}
+
 /// What `marks.c` has to be.
 pub fn check_marks(recording: &Recording) {
     let all = |name: &str| recording.of_name(name).map(|found| found.values.clone()).collect::<Vec<_>>();
     let number = |number: u64| Value::Number(number);
     let logs =
         [vec![number(4), text("3 of them")], vec![number(6), text("plain")], vec![number(14), text(&"x".repeat(1024))]];
-    assert_eq!(all("kymo:log"), logs);
-    let checkpoints = all("kymo:checkpoint");
+    let (said, profiles) = all("kymo:log").into_iter().partition::<Vec<_>, _>(|log| !is_profile(&log[1]));
+    assert_eq!(said, logs);
+    check_profiles(&profiles);
+    let mut checkpoints = all("kymo:checkpoint");
+    check_durations(&checkpoints.split_off(2));
     assert_eq!([&checkpoints[0][..2], &checkpoints[0][3..]].concat(), [text("here"), number(42), number(0x10)]);
     assert_eq!(checkpoints[1], [text("there"), number(1), number(0), number(0xff)]);
     assert_eq!(all("kymo:counter"), [[text("queue"), number(-5_i64 as u64)]]);
