@@ -153,6 +153,35 @@ fn policies_say_which_programs_and_threads_are_recorded() {
     assert!(text.contains("vtid = "), "{text}");
 }
 
+/// The example of the documentation, as it stands there.
+#[test]
+fn the_example_records() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/policies.md");
+    let page = std::fs::read_to_string(page).expect("it is there");
+    let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("there is one");
+    let place = Place::new();
+    let recording = Recording::begin(&place, example);
+    let (mut ping, mut timer, mut other) =
+        (labeled(&place, "init -> ping"), labeled(&place, "init -> timer"), place.program());
+    ping.tell("is 1");
+    ping.tell("count 3");
+    ping.tell("other 2");
+    ping.tell("worker 4");
+    timer.tell("marks");
+    timer.tell("count 5");
+    other.tell("count 7");
+    let told = recording.end();
+    assert!(told.contains("policy    ping: 3 events") && told.contains("policy    ping-workers: 2 events"), "{told}");
+    assert!(told.contains("policy    calls: 10 events") && told.contains("policy    service: 0 events"), "{told}");
+    let folder = dated(&place).pop().expect("there is one");
+    assert_eq!(traces(&folder), ["init/ping/ping", "init/ping/ping-workers", "init/timer"]);
+    assert!(folder.join("init/timer/ep").is_file());
+    // Traces of both forms are read together.
+    let text = place.says(&["print", &folder.display().to_string()], 0);
+    assert_eq!(text.lines().filter(|line| line.contains(" test:count: ")).count(), 5, "{text}");
+    assert_eq!(text.lines().filter(|line| line.contains(" Rpc_call: ")).count(), 1, "{text}");
+}
+
 #[test]
 fn edits_are_taken_over_while_it_records() {
     let place = Place::new();
@@ -363,6 +392,48 @@ fn marks_are_written_as_genode_writes_them() {
     "#]]
     .assert_eq(&said.lines().map(payload).collect::<String>());
     assert!(said.contains("session_label = \"init -> runtime -> pong\", thread_name = \"ep\""), "{said}");
+}
+
+/// Genode's macros: checkpoints and durations called like their function, and ticks that are summed up.
+#[test]
+fn checkpoints_are_called_like_their_function() {
+    let place = Place::new();
+    let words = words();
+    let mut command = place.kymo(&["record", "--output", "trace", "--event", "kymo:*", "--", &words[0]]);
+    let command = command.args(&words[1..]).env("KYMO_TEST_PROGRAM", "1").stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.stdout(Stdio::null()).spawn().expect("it starts");
+    std::io::Write::write_all(&mut child.stdin.take().expect("it is piped"), b"durations 2\n").expect("it listens");
+    let told = child.wait_with_output().expect("it ends").stderr;
+    let told = String::from_utf8_lossy(&told);
+    assert!(told.contains("TSC durations: ") && told.contains(" (2 calls, last "), "{told}");
+    let text = place.says(&["print", "--event", "kymo:checkpoint", "--event", "kymo:log", "trace"], 0);
+    let facts = |line: &str| {
+        let (_, fields) = line.rsplit_once("{ ").expect("it has fields");
+        let value =
+            |name: &str| fields.split(", ").find_map(|field| field.split_once(name)).map(|(_, value)| value.to_owned());
+        let name = value("name = ").or(value("text = ")).unwrap_or_default();
+        let name = name.trim_matches('"').split(": ").next().unwrap_or_default().replace("suite::", "");
+        format!("{name} {} {}\n", value("data = ").unwrap_or_default(), value("type = ").unwrap_or_default())
+    };
+    expect_test::expect![[r#"
+        recorded::durations 0 ( "undefined" : container = 0 ) }
+        recorded::durations 10 ( "start" : container = 1 ) }
+        inside 20 ( "start" : container = 1 ) }
+        inside 20 ( "end" : container = 2 ) }
+        recorded::durations 10 ( "end" : container = 2 ) }
+        recorded::durations 1 ( "undefined" : container = 0 ) }
+        recorded::durations 11 ( "start" : container = 1 ) }
+        inside 21 ( "start" : container = 1 ) }
+        recorded::durations 0 ( "undefined" : container = 0 ) }
+        recorded::durations 10 ( "start" : container = 1 ) }
+        inside 20 ( "start" : container = 1 ) }
+        inside 20 ( "end" : container = 2 ) }
+        recorded::durations 10 ( "end" : container = 2 ) }
+        inside 21 ( "end" : container = 2 ) }
+        recorded::durations 11 ( "end" : container = 2 ) }
+        TSC recorded::durations  
+    "#]]
+    .assert_eq(&text.lines().map(facts).collect::<String>());
 }
 
 /// Genode's own configuration, as far as it has a meaning.

@@ -84,7 +84,8 @@ impl Daemon {
         // Its first files may not be there yet.
         let is_in = |session: &&RecordingSession| {
             let theirs = &session.options.output;
-            let is_shared_tree = output == *theirs && is_tree && session.options.components.is_some();
+            // In a tree, each session has traces of its own name, in folders that are not there yet.
+            let is_shared_tree = is_tree && session.options.components.is_some();
             (output.starts_with(theirs) || theirs.starts_with(&output)) && !is_shared_tree
         };
         if let Some(session) = self.sessions.iter().find(is_in) {

@@ -318,6 +318,8 @@ impl PolicyReader<'_> {
                 self.problem(at, format!("no event of these has a name in Genode's traces; there are {known}"));
             }
             policy.events = marks;
+            // Marks have the level of what has none.
+            policy.level = policy.level.filter(|_| at("level").is_some());
         }
     }
 
@@ -384,7 +386,7 @@ impl PolicyReader<'_> {
                     self.problem(at, format!("there are two rules `{}`: `NAME: ...` gives it another name", rule.name));
                 }
                 Ok(rule) => policy.rules.push(rule),
-                Err(why) => self.problem(at, why),
+                Err(why) => self.problem(at, why.render(&text)),
             }
         }
     }

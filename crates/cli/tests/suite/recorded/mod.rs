@@ -92,6 +92,7 @@ pub fn act() {
             // The same on a thread with a name.
             "worker" => on_thread("worker", || (0..number).for_each(|_| offer(counted))),
             "marks" => on_thread("ep", marks),
+            "durations" => (0..number).for_each(durations),
             "is" => assert_eq!(COUNT.is_on(), number > 0),
             "on" => until(|| COUNT.is_on()),
             "off" => until(|| !COUNT.is_on()),
@@ -190,6 +191,18 @@ fn marks() {
     kymo_tracer::rpc_reply!("trigger_once", 8);
     kymo_tracer::checkpoint!("handle", 32, object, Checkpoint::End);
     kymo_tracer::signal_submit!(0x7F00_1000, 1);
+}
+
+/// Calls itself, with a duration in each call; each second call from outside is told.
+fn durations(number: u64) {
+    kymo_tracer::trace_tsc!(2);
+    kymo_tracer::log_tsc!(2, "durations");
+    kymo_tracer::checkpoint_here!(number);
+    kymo_tracer::checkpoint_scope!(10 + number);
+    kymo_tracer::checkpoint_scope!("inside", 20 + number);
+    if number > 0 {
+        durations(number - 1);
+    }
 }
 
 /// Two threads call at the same time; calls with a number end on the other one.
