@@ -1,4 +1,4 @@
-//! `kymo record --policy`: who is recorded, what and how is in a file, which may change while it records.
+//! `kymo record --policy`: a file says which programs and threads are recorded, and how. It may change meanwhile.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use rustix::process::{Pid, Signal};
 use crate::recorded::{Place, Program, until, words};
 
 /// `kymo record --policy` that runs.
-struct Recording {
+struct PolicyRun {
     child: Child,
     told: BufReader<ChildStderr>,
 }
 
-impl Recording {
+impl PolicyRun {
     /// Begins it, and waits until the sessions of all policies have begun.
     fn begin(place: &Place, text: &str) -> Self {
         let mut recording = Self::waiting(place, text);
@@ -46,7 +46,7 @@ impl Recording {
         std::fs::write(place.path("policies"), text).expect("there is room");
     }
 
-    /// Ends it; the rest of what it tells.
+    /// Ends it; returns the rest of its lines.
     fn end(mut self) -> String {
         let pid = Pid::from_child(&self.child);
         rustix::process::kill_process(pid, Signal::INT).expect("it runs");
@@ -58,7 +58,7 @@ impl Recording {
     }
 }
 
-impl Drop for Recording {
+impl Drop for PolicyRun {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -102,7 +102,7 @@ fn policies_say_which_programs_and_threads_are_recorded() {
     let place = Place::new();
     let mut ping = labeled(&place, "init -> ping");
     let mut other = place.program();
-    let recording = Recording::begin(
+    let recording = PolicyRun::begin(
         &place,
         r#"
         [[policy]]
@@ -160,7 +160,7 @@ fn the_example_records() {
     let page = std::fs::read_to_string(page).expect("it is there");
     let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("there is one");
     let place = Place::new();
-    let recording = Recording::begin(&place, example);
+    let recording = PolicyRun::begin(&place, example);
     let (mut ping, mut timer, mut other) =
         (labeled(&place, "init -> ping"), labeled(&place, "init -> timer"), place.program());
     ping.tell("is 1");
@@ -188,28 +188,28 @@ fn edits_are_taken_over_while_it_records() {
     let mut program = labeled(&place, "a");
     let policy =
         |events: &str, more: &str| format!("[[policy]]\nname = \"a\"\nlabel = \"a\"\nevents = \"{events}\"\n{more}");
-    let mut recording = Recording::begin(&place, &policy("test:count", ""));
+    let mut recording = PolicyRun::begin(&place, &policy("test:count", ""));
     program.tell("on");
     program.tell("count 3");
     // A wrong edit is told with its place, and the old policy stays.
-    Recording::edit(&place, &policy("test:count", "levl = 3\n"));
+    PolicyRun::edit(&place, &policy("test:count", "levl = 3\n"));
     let why = recording.tells("levl");
     assert!(why.contains("policies:5:1: a policy has no `levl`; did you mean `level`?"), "{why}");
     program.tell("count 2");
     // Other events, while the session goes on.
-    Recording::edit(&place, &policy("test:other", ""));
+    PolicyRun::edit(&place, &policy("test:other", ""));
     recording.tells("is taken over");
     program.tell("off");
     program.tell("others-on");
     program.tell("count 50");
     program.tell("other 4");
     // Another buffer needs another session, and a rule goes into the one that runs.
-    Recording::edit(&place, &policy("test:count", "buffer = \"1MiB\"\nonly = [\"test:count every 10\"]\n"));
+    PolicyRun::edit(&place, &policy("test:count", "buffer = \"1MiB\"\nonly = [\"test:count every 10\"]\n"));
     recording.tells("is taken over");
     program.tell("on");
     program.tell("from 0");
     program.tell("offer 30");
-    Recording::edit(&place, &policy("test:count", "buffer = \"1MiB\"\n"));
+    PolicyRun::edit(&place, &policy("test:count", "buffer = \"1MiB\"\n"));
     recording.tells("is taken over");
     until(|| {
         let sessions = place.json(&["sessions", "--json"]);
@@ -232,15 +232,15 @@ fn each_time_it_is_enabled_a_new_folder_begins() {
     let place = Place::new();
     let mut program = labeled(&place, "a");
     let text = |is_enabled: bool| format!("enabled = {is_enabled}\n[[policy]]\nname = \"all\"\nevents = \"test:*\"\n");
-    let mut recording = Recording::waiting(&place, &text(false));
+    let mut recording = PolicyRun::waiting(&place, &text(false));
     recording.tells("says not to record");
     program.tell("is 0");
     for turn in 1..=2_u64 {
-        Recording::edit(&place, &text(true));
+        PolicyRun::edit(&place, &text(true));
         recording.tells("note: recording to");
         program.tell("on");
         program.tell(&format!("count {turn}"));
-        Recording::edit(&place, &text(false));
+        PolicyRun::edit(&place, &text(false));
         recording.tells(&format!("recorded {turn} event"));
         program.tell("off");
         program.tell("count 10");
@@ -262,7 +262,7 @@ fn a_tree_goes_on_with_the_next_recorder() {
     let place = Place::new();
     let (mut ping, mut pong) = (labeled(&place, "init -> ping"), labeled(&place, "init -> pong"));
     let mut recording =
-        Recording::begin(&place, "[[policy]]\nname = \"all\"\nevents = \"test:count\"\nlabel_prefix = \"init\"\n");
+        PolicyRun::begin(&place, "[[policy]]\nname = \"all\"\nevents = \"test:count\"\nlabel_prefix = \"init\"\n");
     ping.tell("on");
     pong.tell("on");
     ping.tell("count 100");
@@ -284,7 +284,7 @@ fn a_tree_goes_on_with_the_next_recorder() {
 fn snapshots_of_policies_are_trees() {
     let place = Place::new();
     let (mut ping, mut pong) = (labeled(&place, "init -> ping"), labeled(&place, "init -> pong"));
-    let recording = Recording::begin(
+    let recording = PolicyRun::begin(
         &place,
         "[[policy]]\nname = \"last\"\nevents = \"test:count\"\nmode = \"overwrite\"\nlabel_prefix = \"init\"\n",
     );
@@ -329,7 +329,7 @@ fn a_command_is_recorded_by_policies() {
 fn marks_are_written_as_genode_writes_them() {
     let place = Place::new();
     let recording =
-        Recording::begin(&place, "[[policy]]\nname = \"marks\"\nformat = \"genode\"\nlabel_prefix = \"init -> \"\n");
+        PolicyRun::begin(&place, "[[policy]]\nname = \"marks\"\nformat = \"genode\"\nlabel_prefix = \"init -> \"\n");
     let (mut ping, mut pong) = (labeled(&place, "init -> ping"), labeled(&place, "init -> runtime -> pong"));
     ping.tell("marks");
     ping.tell("marks");
@@ -448,11 +448,11 @@ fn a_configuration_of_genode_records() {
              <default-policy policy=\"rpc_name\"> <ctf/> </default-policy>\n</config>\n"
         )
     };
-    let mut recording = Recording::waiting(&place, &config("no"));
+    let mut recording = PolicyRun::waiting(&place, &config("no"));
     let note = recording.tells("period_ms");
     assert!(note.starts_with("note: policies:1:9: `period_ms` has no meaning here"), "{note}");
     recording.tells("says not to record");
-    Recording::edit(&place, &config("yes"));
+    PolicyRun::edit(&place, &config("yes"));
     recording.tells("note: recording to");
     for label in ["init -> ping", "init -> pong", "init -> timer"] {
         labeled(&place, label).tell("marks");

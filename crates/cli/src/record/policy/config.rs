@@ -16,7 +16,7 @@ const CONFIG_WITHOUT: [(&str, &str); 4] = [
 ];
 const CONFIG: [&str; 2] = ["enable", "default_buffer"];
 const POLICY: [&str; 6] = ["label", "label_prefix", "label_suffix", "thread", "buffer", "policy"];
-/// Names of Genode's trace policies: what they record.
+/// Names of Genode's trace policies.
 const TRACE_POLICIES: [&str; 5] = ["ctf0", "ctf0_pcapng", "rpc_name", "pcapng", "null"];
 /// Marks that `rpc_name` records.
 const RPC: &str = "kymo:rpc_*";

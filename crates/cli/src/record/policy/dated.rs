@@ -27,10 +27,10 @@ pub(super) struct DatedFolder {
     /// `None`: no session has begun.
     client: Option<Client>,
     sessions: Vec<PolicySession>,
-    /// Of policies, and what their sessions have recorded that are over.
+    /// Policies, and the summaries of their sessions that are over.
     ended: Vec<(String, SessionSummary)>,
     begin: Instant,
-    /// The policies, and why a part could not be recorded.
+    /// Why a part could not be recorded.
     problems: Vec<String>,
     /// Policies whose marks become a tree of Genode's.
     trees: Vec<(String, PathBuf)>,
@@ -44,7 +44,7 @@ struct PolicySession {
     session: String,
 }
 
-/// What a dated folder has.
+/// Summary of a dated folder.
 pub(super) struct DatedSummary {
     pub(super) path: PathBuf,
     pub(super) took: Duration,
@@ -271,7 +271,7 @@ struct RuleTurn<T> {
     new: Option<T>,
 }
 
-/// What makes the new ones of the old ones.
+/// The changes that make the new ones of the old ones.
 fn turns<T: Clone + PartialEq>(old: &[T], new: &[T], name: impl Fn(&T) -> &String) -> Vec<RuleTurn<T>> {
     let is_gone = |known: &&T| !new.iter().any(|other| name(other) == name(known));
     let gone = old.iter().filter(is_gone).map(|known| RuleTurn { name: name(known).clone(), new: None });

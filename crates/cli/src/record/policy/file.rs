@@ -1,4 +1,4 @@
-//! Policies: who is recorded, what of them, and how.
+//! Policies: the programs and threads that are recorded, their events, and the means.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ pub(super) struct Policy {
     /// No other one has its name.
     pub(super) name: String,
     pub(super) subject: SubjectRule,
-    /// `false`: what it is about is not recorded.
+    /// `false`: its programs and threads are not recorded.
     pub(super) is_recorded: bool,
     pub(super) events: Vec<String>,
     pub(super) level: Option<u8>,
@@ -106,16 +106,18 @@ pub(super) fn told(path: &Path, problems: &[PolicyProblem]) -> String {
 }
 
 impl PolicyFile {
-    /// The events of a policy's session: those of what it is about, but for what more specific policies are about.
+    /// The events of a policy's session: those of its programs and threads, without those of more specific policies.
     pub(super) fn selection(&self, policy: &Policy) -> SessionSelection {
-        let others = order::before(&self.policies, policy);
+        let subjects: Vec<&SubjectRule> = self.policies.iter().map(|policy| &policy.subject).collect();
+        let at = self.policies.iter().position(|known| known.name == policy.name).unwrap_or(subjects.len());
+        let others = order::before(&subjects, &policy.subject, at);
         let rule = SelectionRule {
             events: policy.events.clone(),
             level: policy.level,
             filter: policy.filter.clone(),
             processes: policy.subject.processes.clone(),
             subject: Some(policy.subject.clone()),
-            unless: others.into_iter().map(|other| other.subject.clone()).collect(),
+            unless: others.into_iter().cloned().collect(),
             ..SelectionRule::default()
         };
         let mut selection = SessionSelection::default();
@@ -123,7 +125,7 @@ impl PolicyFile {
         selection
     }
 
-    /// A policy's triggers, at events of what it is about.
+    /// A policy's triggers, at events of its threads.
     pub(super) fn triggers(&self, policy: &Policy) -> Vec<TriggerOptions> {
         let thread = policy.subject.thread_filter();
         let its = |trigger: &TriggerOptions| {

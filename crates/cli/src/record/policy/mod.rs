@@ -1,4 +1,4 @@
-//! `kymo record --policy`: a file says who is recorded, what, and how.
+//! `kymo record --policy`: a file says which programs and threads are recorded, which events, and how.
 //!
 //! ```text
 //! FILE ──read, config──> PolicyFile ──order──> a session of the recorder for each policy
@@ -11,6 +11,8 @@ mod dated;
 mod file;
 mod order;
 mod read;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 use std::io::{self, IsTerminal, Write};

@@ -14,7 +14,7 @@ use super::file::{
 use super::tree;
 use crate::quantity;
 
-type Value<'t> = toml::Spanned<DeValue<'t>>;
+type TomlValue<'t> = toml::Spanned<DeValue<'t>>;
 
 const WHO: [&str; 8] = ["process", "label", "label_prefix", "label_suffix", "label_glob", "user", "cgroup", "thread"];
 const WHAT: [&str; 7] = ["name", "record", "events", "level", "filter", "triggers", "only"];
@@ -59,7 +59,7 @@ fn kind(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-fn get<'v, 't>(table: &'v DeTable<'t>, word: &str) -> Option<&'v Value<'t>> {
+fn get<'v, 't>(table: &'v DeTable<'t>, word: &str) -> Option<&'v TomlValue<'t>> {
     table.iter().find(|(key, _)| key.get_ref().as_ref() == word).map(|(_, value)| value)
 }
 
@@ -68,7 +68,7 @@ impl PolicyReader<'_> {
         self.problems.push(PolicyProblem::at(self.text, byte, what));
     }
 
-    fn unexpected(&mut self, value: &Value<'_>, expected: &str) {
+    fn unexpected(&mut self, value: &TomlValue<'_>, expected: &str) {
         self.problem(value.span().start, format!("found {}, expected {expected}", kind(value.get_ref())));
     }
 
@@ -87,7 +87,7 @@ impl PolicyReader<'_> {
         }
     }
 
-    fn text(&mut self, value: &Value<'_>) -> Option<String> {
+    fn text(&mut self, value: &TomlValue<'_>) -> Option<String> {
         match value.get_ref() {
             DeValue::String(text) if !text.is_empty() => return Some(text.to_string()),
             DeValue::String(_) => self.problem(value.span().start, "the text is empty: leave the word out".to_owned()),
@@ -99,7 +99,7 @@ impl PolicyReader<'_> {
     /// Texts, or one of them, with where each is.
     fn texts(&mut self, table: &DeTable<'_>, word: &str) -> Vec<(usize, String)> {
         let Some(value) = get(table, word) else { return Vec::new() };
-        let values: Vec<&Value<'_>> = match value.get_ref() {
+        let values: Vec<&TomlValue<'_>> = match value.get_ref() {
             DeValue::Array(values) => values.iter().collect(),
             _ => vec![value],
         };
@@ -221,7 +221,7 @@ impl PolicyReader<'_> {
     fn who(&mut self, table: &DeTable<'_>, policy: &mut Policy) {
         let subject = &mut policy.subject;
         let plain = |texts: Vec<(usize, String)>| texts.into_iter().map(|(_, text)| text).collect();
-        subject.processes = match get(table, "process").map(Value::get_ref) {
+        subject.processes = match get(table, "process").map(TomlValue::get_ref) {
             Some(DeValue::Integer(number)) => vec![number.as_str().to_owned()],
             _ => plain(self.texts(table, "process")),
         };
@@ -238,7 +238,7 @@ impl PolicyReader<'_> {
     fn users(&mut self, table: &DeTable<'_>) -> Vec<u32> {
         const EXPECTED: &str = "a user's name or number, or a list of these";
         let Some(value) = get(table, "user") else { return Vec::new() };
-        let values: Vec<&Value<'_>> = match value.get_ref() {
+        let values: Vec<&TomlValue<'_>> = match value.get_ref() {
             DeValue::Array(values) => values.iter().collect(),
             _ => vec![value],
         };
@@ -294,7 +294,7 @@ impl PolicyReader<'_> {
         self.means(table, policy);
     }
 
-    /// What a policy has to do with how it records.
+    /// Words that depend on the mode and the format.
     fn means(&mut self, table: &DeTable<'_>, policy: &mut Policy) {
         let at = |word: &str| get(table, word).map(|value| value.span().start);
         let how = &policy.how;
@@ -318,7 +318,7 @@ impl PolicyReader<'_> {
                 self.problem(at, format!("no event of these has a name in Genode's traces; there are {known}"));
             }
             policy.events = marks;
-            // Marks have the level of what has none.
+            // Marks have the least level.
             policy.level = policy.level.filter(|_| at("level").is_some());
         }
     }

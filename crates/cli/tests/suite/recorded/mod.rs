@@ -89,21 +89,27 @@ pub fn act() {
                     (0..number).for_each(|more| COUNT.record(&(counted + more).to_le_bytes()));
                 });
             }),
-            // The same on a thread with a name.
-            "worker" => on_thread("worker", || (0..number).for_each(|_| offer(counted))),
-            "marks" => on_thread("ep", marks),
-            "durations" => (0..number).for_each(durations),
             "is" => assert_eq!(COUNT.is_on(), number > 0),
             "on" => until(|| COUNT.is_on()),
             "off" => until(|| !COUNT.is_on()),
             "others-on" => until(|| OTHER.is_on()),
             "exit" => std::process::exit(number as i32),
             "die" => std::process::abort(),
-            word => act_on_jobs(word, number),
+            word => act_as_component(word, number, counted),
         }
         println!("@done");
     }
     std::process::exit(0);
+}
+
+/// The words about threads with names, and marks.
+fn act_as_component(word: &str, number: u64, counted: u64) {
+    match word {
+        "worker" => on_thread("worker", || (0..number).for_each(|_| offer(counted))),
+        "marks" => on_thread("ep", marks),
+        "durations" => (0..number).for_each(durations),
+        word => act_on_jobs(word, number),
+    }
 }
 
 fn offer(value: u64) {
@@ -116,7 +122,7 @@ fn offer(value: u64) {
     }
 }
 
-/// The same, of jobs.
+/// The words about jobs.
 fn act_on_jobs(word: &str, number: u64) {
     match word {
         "begin" => begin(number),
