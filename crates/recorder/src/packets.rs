@@ -24,15 +24,17 @@ use kymo_probe::packets::{
     BpfLine, OUTGOING, PacketSocket, SocketPacket, interface_index, interface_name, wait_for_packets,
 };
 use kymo_tracer::marks::{
-    CapturedPacket, Direction, LINK_COOKED, LINK_ETHERNET, LINK_RAW_IP, SNAP_LENGTH_MAX, captured, kymo_event_packet,
+    CapturedPacket, Direction, LINK_COOKED, LINK_ETHERNET, LINK_RAW_IP, captured, kymo_event_packet,
 };
-use kymo_tracer::{Event, Field};
+use kymo_tracer::{Event, Field, marks};
 use rustix::io::Errno;
 
 use crate::select::{SelectionRule, SelectionStep, StepKind};
 
 /// Bytes of a packet that are recorded unless another number is asked for: all of a frame of Ethernet.
 pub const SNAP_LENGTH: u32 = 2000;
+/// Maximum of that.
+pub const SNAP_LENGTH_MAX: u32 = marks::SNAP_LENGTH_MAX;
 /// The name that means all interfaces.
 pub const ANY: &str = "any";
 
@@ -53,7 +55,7 @@ static COUNTS: Event =
     Event::new(b"event kymo:packet_counts\nlevel 6\nfield text interface\nfield u64 received\nfield u64 dropped\n");
 
 /// The packets to record.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketOptions {
     /// Names of interfaces; `any`: all.
     pub interfaces: Vec<String>,
@@ -113,12 +115,24 @@ fn is_forbidden(error: &io::Error) -> bool {
     Errno::from_io_error(error).is_some_and(|errno| matches!(errno, Errno::PERM | Errno::ACCESS))
 }
 
+/// Names of the events with packets, and with their counts.
+pub const EVENTS: [&str; 2] = ["kymo:packet", "kymo:packet_counts"];
+
 /// The selection step of a session that is to have the packets that a process with this word receives.
 #[must_use]
 pub fn selects(word: &str) -> SelectionStep {
-    let events = ["kymo:packet", "kymo:packet_counts"].map(str::to_owned).to_vec();
+    let events = EVENTS.map(str::to_owned).to_vec();
     let rule = SelectionRule { events, tag: Some(word.to_owned()), ..SelectionRule::default() };
     SelectionStep { act: StepKind::Enable, rule }
+}
+
+/// Checks a filter of packets.
+///
+/// # Errors
+///
+/// The problem, in lines.
+pub fn check_filter(filter: &str) -> Result<(), String> {
+    PacketFilter::parse(filter).map(drop)
 }
 
 /// Counts of packets.

@@ -204,7 +204,7 @@ impl TraceFinder {
             found.extend(folders.iter().cloned());
             return true;
         }
-        match now.and_then(|now| Ok((now, tree::import(place.importer, &tree, path)?))) {
+        match now.and_then(|now| Ok((now, tree::import(place.importer, &tree, &self.options, path)?))) {
             Ok((now, folders)) => {
                 found.extend(folders.iter().cloned());
                 self.imported.0.insert(path.to_owned(), (now, folders));
@@ -232,7 +232,7 @@ impl TraceFinder {
         self.skipped.extend(broken);
         let (archive, mut found) = (Arc::new(archive), Vec::new());
         for PackedTree { root, importer, tree } in trees {
-            match tree::import(importer, &tree, &archive.path().join(root)) {
+            match tree::import(importer, &tree, &self.options, &archive.path().join(root)) {
                 Ok(traces) => found.extend(traces),
                 Err(error) => self.skipped.push(error),
             }

@@ -60,7 +60,7 @@ pub trait TreeImporter: fmt::Debug + Sync {
     /// # Errors
     ///
     /// None of it can be read.
-    fn import(&self, tree: &FileTree) -> Result<Vec<Imported>, SourceError>;
+    fn import(&self, tree: &FileTree, options: &ImportOptions) -> Result<Vec<Imported>, SourceError>;
 }
 
 /// The parts of a tree.

@@ -9,7 +9,7 @@ use crate::archive::{Archive, join};
 use crate::error::SourceError;
 use crate::folder::{TraceFolder, is_stream};
 use crate::handles::Handles;
-use crate::import::{FileTree, HEAD_BYTES, Importer, Importers, TreeFile, TreeFolder, TreeImporter};
+use crate::import::{FileTree, HEAD_BYTES, ImportOptions, Importer, Importers, TreeFile, TreeFolder, TreeImporter};
 use crate::storage::FileIdentity;
 use crate::stream::ByteSource;
 
@@ -152,9 +152,10 @@ impl FileTree {
 pub(crate) fn import(
     importer: &dyn TreeImporter,
     tree: &FileTree,
+    options: &ImportOptions,
     path: &Path,
 ) -> Result<Vec<TraceFolder>, SourceError> {
-    importer.import(tree)?.into_iter().map(|trace| TraceFolder::imported(path, trace)).collect()
+    importer.import(tree, options)?.into_iter().map(|trace| TraceFolder::imported(path, trace)).collect()
 }
 
 /// A tree in an archive.

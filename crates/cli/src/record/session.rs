@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use kymo_recorder::capture::{self, LineCount};
 use kymo_recorder::client::{Client, ClientProblem, nonsense};
 use kymo_recorder::doctor::{self, DoctorFinding};
-use kymo_recorder::packets::{self, PacketCounts, PacketOptions, PacketProblem, PacketRecording, PacketSource};
+use kymo_recorder::packets::{self, PacketOptions, PacketProblem, PacketRecording, PacketSource};
 use kymo_recorder::prepare::PreparedCounters;
 use kymo_recorder::program::namespaces::{NAMES, NamespaceKinds};
 use kymo_recorder::protocol::{Keep, RecorderReply, RecorderRequest, SessionOptions, SessionSummary, TraceDialect};
@@ -454,9 +454,8 @@ fn tell(summary: &SessionSummary, facts: &SessionFacts<'_>, json: bool) -> io::R
     if let Some(LineCount { lines, cut }) = facts.captured {
         object["captured"] = serde_json::json!({"lines": lines, "cut": cut});
     }
-    if let Some(PacketCounts { packets, cut, dropped, interfaces, .. }) = facts.packets {
-        object["packets"] =
-            serde_json::json!({"packets": packets, "cut": cut, "dropped": dropped, "interfaces": interfaces});
+    if let Some(packets) = facts.packets {
+        object["packets"] = show::packets_json(packets);
     }
     if let Some(counters) = facts.counters {
         object["counters"] = kymo_session::json::counters(counters);

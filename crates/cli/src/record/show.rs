@@ -52,13 +52,13 @@ pub(crate) fn ended(summary: &SessionSummary, told: &SessionFacts<'_>) -> String
         let cut = if cut == 0 { String::new() } else { format!(", {} of them cut", grouped(cut)) };
         text += &format!("  output    {}{cut}, recorded by kymo itself\n", counted(lines, "line"));
     }
-    text += &packets(told);
+    text += &told.packets.map_or_else(String::new, packets);
     text += &rules(summary);
     text += &counters(told);
     if summary.filtered > 0 {
         text += &format!("  filtered  {}\n", counted(summary.filtered, "event"));
     }
-    let lost: Vec<String> = losses(summary).into_iter().chain(dropped_packets(told)).collect();
+    let lost: Vec<String> = losses(summary).into_iter().chain(told.packets.and_then(dropped_packets)).collect();
     text += &format!("  losses    {}\n", if lost.is_empty() { "none".to_owned() } else { lost.join("; ") });
     text += &triggers(summary);
     text += &unprinted(summary, told);
@@ -81,7 +81,7 @@ fn kept(summary: &SessionSummary, told: &SessionFacts<'_>, snapshots: u32) -> St
         (duration(i128::from(summary.milliseconds) * 1_000_000), counted(summary.programs, "program"));
     let taken = counted(snapshots.into(), "snapshot");
     let text = format!("kept the events of {programs} in memory for {took}; {taken} taken\n")
-        + &packets(told)
+        + &told.packets.map_or_else(String::new, packets)
         + &rules(summary)
         + &counters(told)
         + &triggers(summary)
@@ -114,21 +114,24 @@ fn rules(summary: &SessionSummary) -> String {
 }
 
 /// Packets that are missing, in a sentence.
-fn dropped_packets(told: &SessionFacts<'_>) -> Option<String> {
-    let dropped = told.packets.map(|counts| counts.dropped).filter(|dropped| *dropped > 0)?;
-    Some(format!(
-        "{} that the kernel dropped: a smaller `--snap-length` leaves room for more",
-        counted(dropped, "packet")
-    ))
+pub(super) fn dropped_packets(counts: &PacketCounts) -> Option<String> {
+    let dropped = Some(counts.dropped).filter(|dropped| *dropped > 0)?;
+    Some(format!("{} that the kernel dropped: a smaller snap length leaves room for more", counted(dropped, "packet")))
 }
 
 /// How many packets were recorded.
-fn packets(told: &SessionFacts<'_>) -> String {
-    let Some(PacketCounts { packets, cut, interfaces, .. }) = told.packets else { return String::new() };
+pub(super) fn packets(counts: &PacketCounts) -> String {
+    let PacketCounts { packets, cut, interfaces, .. } = counts;
     let of: Vec<&str> = interfaces.keys().map(String::as_str).collect();
     let of = if of.is_empty() { String::new() } else { format!(" of {}", of.join(", ")) };
     let cut = if *cut == 0 { String::new() } else { format!(", {} of them cut", grouped(*cut)) };
     format!("  packets   {}{of}{cut}, recorded by kymo itself\n", counted(*packets, "packet"))
+}
+
+/// The same for machines.
+pub(super) fn packets_json(counts: &PacketCounts) -> serde_json::Value {
+    let PacketCounts { packets, cut, dropped, interfaces, .. } = counts;
+    serde_json::json!({"packets": packets, "cut": cut, "dropped": dropped, "interfaces": interfaces})
 }
 
 fn counters(told: &SessionFacts<'_>) -> String {

@@ -3,11 +3,11 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::recorded::Place;
+use crate::recorded::{self, Place, Program};
 use crate::{c_programs, rust_example};
 
 /// A packet, from whichever file.
@@ -71,7 +71,11 @@ fn wireshark(place: &Place, words: &[&str]) -> Option<String> {
 /// said.
 fn recording(place: &Place, options: &[&str]) -> Option<Child> {
     let mut command = place.kymo(&["record", "--packets", "lo", "--json", "--output", "trace"]);
-    command.args(options).args(["--", "sh", "-c", "echo begun; read -r line"]);
+    begun(command.args(options).args(["--", "sh", "-c", "echo begun; read -r line"]))
+}
+
+/// Waits until the program that it starts says so.
+fn begun(command: &mut Command) -> Option<Child> {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut line = Vec::new();
@@ -425,4 +429,70 @@ fn captures_go_round() {
     assert!(told.contains("7 packets left out") && told.contains("--packet-data"), "{told}");
     let told = place.says(&["export", "first.pcapng", "--format", "pcapng", "--output", "second.pcapng"], 1);
     assert!(told.contains("second.pcapng"), "{told}");
+}
+
+/// Packets of interfaces and of programs, by policies: each is in one file, and the folder is one trace.
+#[test]
+fn policies_write_captures() {
+    let place = Place::new();
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("there is a port");
+    let to = socket.local_addr().expect("it has one");
+    let text = format!(
+        "[packets]\ninterfaces = \"lo\"\nfilter = \"udp.destination_port == {}\"\nsnap_length = 44\nwriters = [\"pcapng\"]\n
+        [[policy]]\nname = \"nic\"\nlabel = \"init -> nic\"\nevents = [\"test:*\"]\nwriters = [\"ctf\", \"pcapng\"]\n
+        [[policy]]\nlabel = \"init -> ping\"\nformat = \"genode\"\nwriters = [\"ctf\", \"pcapng\"]\n
+        [[policy]]\nname = \"all\"\n",
+        to.port()
+    );
+    std::fs::write(place.path("policies"), text).expect("there is room");
+    let mut command = place.kymo(&["record", "--policy", "policies", "--output", "traces", "--json"]);
+    let Some(recording) = begun(command.args(["--", "sh", "-c", "echo begun; read -r line"])) else { return };
+    for (label, tells) in [
+        ("init -> nic", ["packets 3", "count 2"]),
+        ("init -> ping", ["packets 2", "marks"]),
+        ("other", ["count 1", "packets 1"]),
+    ] {
+        let words = recorded::words();
+        let mut program = Program::of(place.command(&words[0]).args(&words[1..]).env("KYMO_LABEL", label));
+        tells.iter().for_each(|tell| program.tell(tell));
+    }
+    (0..4).for_each(|_| _ = socket.send_to(b"hello", to).expect("it takes them"));
+    let summary = ended(recording);
+    let folder = summary["output"].as_str().expect("it has one").to_owned();
+    let mut captures: Vec<(String, u64)> = summary["captures"]
+        .as_array()
+        .expect("there are some")
+        .iter()
+        .map(|capture| {
+            let path = Path::new(capture["path"].as_str().expect("it has one")).strip_prefix(&folder);
+            (path.expect("it is inside").display().to_string(), capture["packets"].as_u64().expect("a number"))
+        })
+        .collect();
+    captures.sort();
+    let expected = [("init/nic/nic-packets.pcapng", 3), ("init/ping.pcapng", 2), ("kymo/packets.pcapng", 4)];
+    assert_eq!(captures, expected.map(|(path, packets)| (path.to_owned(), packets)), "{summary}");
+    assert_eq!((&summary["packets"]["packets"], &summary["packets"]["cut"]), (&4.into(), &4.into()), "{summary}");
+    assert_eq!(summary["problems"], Value::Array(Vec::new()));
+    let hidden = std::fs::read_dir(&folder).expect("it is there").flatten();
+    assert!(
+        !hidden.into_iter().any(|entry| entry.file_name().as_encoded_bytes().starts_with(b".")),
+        "nothing is left over"
+    );
+    // Those of programs are as they were recorded, and no packet is there twice.
+    let all = packets(&place, &folder);
+    let of = |interface: &str| all.iter().filter(|packet| packet.interface == interface).count();
+    assert_eq!((of("lan"), of("lo"), all.len()), (6, 4, 10));
+    assert!(
+        all.iter()
+            .filter(|packet| packet.interface == "lo")
+            .all(|packet| packet.data.len() == 44 && packet.length > 44)
+    );
+    let counts = place.says(&["count", &folder], 0);
+    assert!(counts.contains("test:count") && counts.contains("Rpc_call"), "{counts}");
+    for (capture, packets) in &captures {
+        let path = Path::new(&folder).join(capture).display().to_string();
+        if let Some(read) = wireshark(&place, &["tshark", "-r", &path]) {
+            assert_eq!(read.lines().count() as u64, *packets, "{capture}");
+        }
+    }
 }

@@ -14,7 +14,7 @@ pub(super) fn metadata(
     mut class: TraceClass,
     root: Option<&str>,
     (date, earliest): (Option<RecordingDate>, u64),
-    captures: Option<u32>,
+    captures: Option<(u32, bool)>,
 ) -> Vec<u8> {
     let frequency = class.clock_classes[0].frequency_hz;
     class.uuid = Some(uuid(date, earliest, frequency));
@@ -35,9 +35,9 @@ pub(super) fn metadata(
         context.members.push(Member { name: "thread".to_owned(), class: FieldClass { kind, attributes: None } });
     }
     let mut text = kymo_format::write::to_tsdl(&class).expect("metadata of TSDL can be written as TSDL");
-    if let Some(id) = captures {
+    if let Some((id, has_data)) = captures {
         text.push_str(tsdl::TYPES);
-        text.push_str(&capture::stream_text(id, false));
+        text.push_str(&capture::stream_text(id, has_data));
     }
     text.into_bytes()
 }

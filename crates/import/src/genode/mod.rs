@@ -25,8 +25,8 @@ use std::sync::Arc;
 
 use kymo_format::{Assumption, TraceClass};
 use kymo_source::{
-    FileTree, ImportNote, ImportProblems, Imported, ImportedStream, Importer, SourceError, TreeFile, TreeFolder,
-    TreeImporter,
+    FileTree, ImportNote, ImportOptions, ImportProblems, Imported, ImportedStream, Importer, SourceError, TreeFile,
+    TreeFolder, TreeImporter,
 };
 
 use date::RecordingDate;
@@ -62,7 +62,7 @@ impl TreeImporter for GenodeRecordings {
         importer.format() == PacketCapture.format()
     }
 
-    fn import(&self, tree: &FileTree) -> Result<Vec<Imported>, SourceError> {
+    fn import(&self, tree: &FileTree, options: &ImportOptions) -> Result<Vec<Imported>, SourceError> {
         // Components of one machine have equal metadata.
         let mut parts: Vec<(TraceClass, Vec<&TreeFolder>)> = Vec::new();
         for folder in &tree.folders {
@@ -87,14 +87,14 @@ impl TreeImporter for GenodeRecordings {
                     .problems
                     .push(|| format!("{orphan}: there is no `metadata` beside it, which says how to read it"));
             }
-            recording.add_captures(&captures)?;
+            recording.add_captures(&captures, options.packet_data)?;
             recording.name = if is_one { String::new() } else { format!("part-{}", number + 1) };
             if is_named {
                 traces.push(recording.imported(tree.root.as_deref()));
             }
         }
         for capture in captures {
-            let imported = PacketCapture.import(&capture.bytes, &kymo_source::ImportOptions::default())?;
+            let imported = PacketCapture.import(&capture.bytes, options)?;
             let name = capture.name.replace('/', "_");
             traces.extend(imported.into_iter().map(|trace| Imported { name: name.clone(), ..trace }));
         }
@@ -111,7 +111,8 @@ struct GenodeRecording {
     earliest: u64,
     streams: Vec<ImportedStream>,
     packets: TreePackets,
-    has_captures: bool,
+    /// It has some, with or without the bytes of packets.
+    captures: Option<bool>,
     problems: ImportProblems,
     notes: Vec<ImportNote>,
 }
@@ -140,7 +141,7 @@ impl GenodeRecording {
             earliest,
             streams: Vec::new(),
             packets: TreePackets::new(files.iter().map(|file| file.bytes.clone()).collect(), layouts),
-            has_captures: false,
+            captures: None,
             problems,
             notes,
         };
@@ -158,9 +159,9 @@ impl GenodeRecording {
     }
 
     /// Adds captures, each interface as a data stream.
-    fn add_captures(&mut self, files: &[&TreeFile]) -> Result<(), SourceError> {
+    fn add_captures(&mut self, files: &[&TreeFile], has_data: bool) -> Result<(), SourceError> {
         for file in files {
-            let Some(index) = capture::CaptureStreams::read(&file.bytes, false)? else { continue };
+            let Some(index) = capture::CaptureStreams::read(&file.bytes, has_data)? else { continue };
             let ahead = self.date.map_or(0, |date| date.capture_ahead_ns(index.earliest_ns()));
             let mut streams = index.in_class(CAPTURE_CLASS, ahead);
             for (number, stream) in streams.list.iter_mut().enumerate() {
@@ -177,13 +178,13 @@ impl GenodeRecording {
             streams.problems.told().into_iter().for_each(|problem| self.problems.push(|| place(problem)));
             self.notes.extend(streams.notes.into_iter().map(|note| ImportNote { what: place(note.what), ..note }));
             self.streams.append(&mut streams.list);
-            self.has_captures = true;
+            self.captures = Some(has_data);
         }
         Ok(())
     }
 
     fn imported(self, root: Option<&str>) -> Imported {
-        let captures = self.has_captures.then_some(CAPTURE_CLASS);
+        let captures = self.captures.map(|has_data| (CAPTURE_CLASS, has_data));
         let metadata = metadata::metadata(self.class, root, (self.date, self.earliest), captures);
         Imported {
             name: self.name,

@@ -65,7 +65,7 @@ impl TreeImporter for Woods {
         importer.format() == Lines.format()
     }
 
-    fn import(&self, tree: &FileTree) -> Result<Vec<Imported>, SourceError> {
+    fn import(&self, tree: &FileTree, _: &ImportOptions) -> Result<Vec<Imported>, SourceError> {
         let files = tree.folders.iter().flat_map(|folder| &folder.streams).chain(&tree.files);
         let stream = |file: &TreeFile| {
             let root = tree.root.as_deref().unwrap_or("nowhere");

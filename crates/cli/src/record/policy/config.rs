@@ -3,7 +3,7 @@
 use kymo_recorder::select::SubjectRule;
 use roxmltree::{Attribute, Document, Node, ParsingOptions};
 
-use super::file::{POLICIES_MAX, Policy, PolicyFile, PolicyFormat, PolicyProblem, plain_name};
+use super::file::{POLICIES_MAX, Policy, PolicyFile, PolicyFormat, PolicyProblem, PolicyWriters, plain_name};
 use super::tree;
 use crate::quantity;
 
@@ -151,7 +151,7 @@ impl ConfigReader<'_> {
 
     fn policy(&mut self, node: Node<'_, '_>, has_subject: bool, buffer: Option<u64>, number: usize) -> Option<Policy> {
         let place = if has_subject { "<policy>" } else { "<default-policy>" };
-        let mut policy = Policy { is_recorded: true, ..Policy::default() };
+        let mut policy = Policy { is_recorded: true, place: number - 1, ..Policy::default() };
         (policy.how.lane_bytes, policy.how.format) = (buffer, PolicyFormat::Genode);
         let (mut kind, mut subject) = (None, SubjectRule::default());
         for attribute in node.attributes() {
@@ -172,13 +172,9 @@ impl ConfigReader<'_> {
             return None;
         };
         match kind.value() {
-            "ctf0" | "ctf0_pcapng" => policy.events = tree::marks(&[]),
+            "ctf0" | "ctf0_pcapng" | "pcapng" => policy.events = tree::marks(&[]),
             "rpc_name" => policy.events = tree::marks(&[RPC.to_owned()]),
             "null" => policy.is_recorded = false,
-            "pcapng" => {
-                self.without(kind.range().start, "`policy=\"pcapng\"`", "packets cannot be recorded yet");
-                policy.is_recorded = false;
-            }
             other => {
                 let near = kymo_recorder::nearest(other, TRACE_POLICIES);
                 let near = near.first().map_or(String::new(), |near| format!("; did you mean `{near}`?"));
@@ -186,7 +182,7 @@ impl ConfigReader<'_> {
                 self.problem(kind.range_value().start, what);
             }
         }
-        self.writers(node, place, &mut policy);
+        self.writers(node, (place, kind.value()), &mut policy);
         let labels = [&subject.label, &subject.label_prefix, &subject.label_suffix, &subject.thread];
         let parts: Vec<&str> = labels.into_iter().flatten().map(String::as_str).collect();
         policy.name =
@@ -195,21 +191,34 @@ impl ConfigReader<'_> {
         Some(policy)
     }
 
-    fn writers(&mut self, node: Node<'_, '_>, place: &str, policy: &mut Policy) {
-        let mut has_writer = false;
+    fn writers(&mut self, node: Node<'_, '_>, (place, kind): (&str, &str), policy: &mut Policy) {
+        let mut has = PolicyWriters { ctf: false, pcapng: false };
         for writer in node.children().filter(Node::is_element) {
             let at = writer.range().start;
             match writer.tag_name().name() {
-                "ctf" => has_writer = true,
-                "pcapng" => self.without(at, "<pcapng>", "packets cannot be recorded yet"),
+                "ctf" => has.ctf = true,
+                "pcapng" => has.pcapng = true,
                 "log" => self.without(at, "<log>", "Genode's recorder has no such writer either"),
                 name => self.problem(at, format!("{place} has no writer <{name}>: there are <ctf/> and <pcapng/>")),
             }
         }
-        if !has_writer && policy.is_recorded {
-            let PolicyProblem { line, column, .. } = PolicyProblem::at(self.text, node.range().start, String::new());
-            self.notes.push(format!("{line}:{column}: {place} has no <ctf/>: nothing is written for it"));
+        let gives = PolicyWriters { ctf: kind != "pcapng", pcapng: kind.ends_with("pcapng") };
+        policy.how.writers = PolicyWriters { ctf: has.ctf && gives.ctf, pcapng: has.pcapng && gives.pcapng };
+        if !policy.is_recorded {
+            return;
+        }
+        let PolicyProblem { line, column, .. } = PolicyProblem::at(self.text, node.range().start, String::new());
+        if !policy.how.writers.ctf && !policy.how.writers.pcapng {
+            let lacks = match (gives.ctf, gives.pcapng) {
+                (true, true) => "neither <ctf/> nor <pcapng/>",
+                (true, false) => "no <ctf/>",
+                _ => "no <pcapng/>",
+            };
+            self.notes.push(format!("{line}:{column}: {place} has {lacks}: nothing is written for it"));
             policy.is_recorded = false;
+        } else if (has.ctf && !gives.ctf) || (has.pcapng && !gives.pcapng) {
+            let (writer, what) = if gives.ctf { ("pcapng", "packets") } else { ("ctf", "events other than packets") };
+            self.notes.push(format!("{line}:{column}: {place}: `policy=\"{kind}\"` gives <{writer}/> no {what}"));
         }
     }
 }
@@ -253,7 +262,6 @@ mod tests {
             1:9: `period_ms` has no meaning here: events are written at once, a quiet program's within a quarter of a second
             1:26: `target_root` has no meaning here: it is a path inside of Genode's `<vfs>`: `--output` names the folder
             2:3: <vfs> has no meaning here: traces are files of this system, in `--output`
-            4:59: <pcapng> has no meaning here: packets cannot be recorded yet
             5:46: <log> has no meaning here: Genode's recorder has no such writer either"#]].assert_eq(&file.notes.join("\n"));
         assert!(file.is_enabled);
         assert_eq!(file.policies[0].subject.thread.as_deref(), Some("ep"));
@@ -275,10 +283,10 @@ mod tests {
             1:31: `enable` is `yes` or `no` (`true`, `on`, `false`, `off`)
             2:3: <config> has no <polcy>; did you mean <policy>?
             3:3: <policy> lacks `policy`: `policy="ctf0"` records
-            4:24: <policy> has no `lable`; did you mean `label`?
-            4:42: a size is a number, which may have K, M or G: `64K`
             4:19: no policy `ctf` is known; did you mean `ctf0`?
               there are ctf0, ctf0_pcapng, rpc_name, pcapng, null
+            4:24: <policy> has no `lable`; did you mean `label`?
+            4:42: a size is a number, which may have K, M or G: `64K`
             4:51: <policy> has no writer <cft>: there are <ctf/> and <pcapng/>
         "#]]
         .assert_eq(&wrong);

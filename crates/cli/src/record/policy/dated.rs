@@ -4,18 +4,22 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use kymo_recorder::client::{Client, ClientProblem, nonsense};
+use kymo_recorder::packets::{PacketCounts, PacketOptions, PacketProblem, PacketRecording, PacketSource};
 use kymo_recorder::protocol::{RecorderReply, RecorderRequest, RuleChange, SessionSummary, TriggerTurn};
 use kymo_recorder::rule::RuleOptions;
 use kymo_recorder::select::SessionSelection;
 use kymo_recorder::trigger::TriggerOptions;
 
 use super::super::{RecordProblem, ask_to_start, this_program, warn};
-use super::file::{Policy, PolicyFile, PolicyFormat};
-use super::tree;
+use super::file::{Policy, PolicyFile, PolicyFormat, PolicyMeans};
+use super::{capture, tree};
 use crate::message::write_line;
+use crate::stop::StopReason;
 
 /// Between two tries to find a date that no folder has.
 const SECOND: Duration = Duration::from_millis(50);
+/// Bytes of a session's name.
+const SESSION_BYTES_MAX: usize = 64;
 /// How long a recorder takes at most to end.
 const ENDING_MAX: Duration = Duration::from_secs(10);
 
@@ -32,8 +36,12 @@ pub(super) struct DatedFolder {
     begin: Instant,
     /// Why a part could not be recorded.
     problems: Vec<String>,
-    /// Policies whose marks become a tree of Genode's.
-    trees: Vec<(String, PathBuf)>,
+    /// Policies, and their traces, of which other files are made.
+    converted: Vec<(String, PolicyMeans, PathBuf)>,
+    /// Packets of network interfaces.
+    packets: Option<(PacketOptions, PacketRecording)>,
+    /// Those that are over.
+    counts: Option<PacketCounts>,
 }
 
 /// The session of a policy.
@@ -49,6 +57,9 @@ pub(super) struct DatedSummary {
     pub(super) path: PathBuf,
     pub(super) took: Duration,
     pub(super) sessions: Vec<(String, SessionSummary)>,
+    pub(super) packets: Option<PacketCounts>,
+    /// Captures, and how many packets each has.
+    pub(super) captures: Vec<(PathBuf, u64)>,
     pub(super) problems: Vec<String>,
 }
 
@@ -64,20 +75,59 @@ impl DatedFolder {
             ended: Vec::new(),
             begin: Instant::now(),
             problems: Vec::new(),
-            trees: Vec::new(),
+            converted: Vec::new(),
+            packets: None,
+            counts: None,
         };
-        for policy in file.recorded() {
-            if let Err(problem) = folder.start(file, policy) {
-                let _ = folder.end();
-                return Err(problem);
-            }
+        // Without its packets, it does not begin at all.
+        let source = file.packets.as_ref().map(PacketSource::open).transpose();
+        let begun = source.map_err(refused).and_then(|source| {
+            file.recorded().try_for_each(|policy| folder.start(file, &policy))?;
+            folder.packets = file.packets.clone().zip(source.map(begin_packets).transpose()?);
+            Ok(())
+        });
+        if let Err(problem) = begun {
+            let _ = folder.end();
+            return Err(problem);
         }
         Ok(folder)
     }
 
+    /// Takes over other packets.
+    fn turn_packets(&mut self, new: Option<&PacketOptions>) {
+        if self.packets.as_ref().map(|(options, _)| options) == new {
+            return;
+        }
+        let source = new.map(PacketSource::open).transpose().map_err(refused);
+        let source = match source {
+            Ok(source) => source,
+            Err(RecordProblem::Stop(stop)) => return self.fail("packets", &stop.text()),
+            Err(RecordProblem::Client(problem)) => return self.fail("packets", &problem.to_string()),
+        };
+        self.end_packets();
+        match source.map(begin_packets).transpose() {
+            Ok(recording) => self.packets = new.cloned().zip(recording),
+            Err(RecordProblem::Stop(stop)) => self.fail("packets", &stop.text()),
+            Err(RecordProblem::Client(problem)) => self.fail("packets", &problem.to_string()),
+        }
+    }
+
+    /// Ends the recording of packets.
+    fn end_packets(&mut self) {
+        let Some((_, recording)) = self.packets.take() else { return };
+        let PacketCounts { packets, cut, dropped, interfaces, problems } = recording.end();
+        let counts = self.counts.get_or_insert_default();
+        counts.packets += packets;
+        counts.cut += cut;
+        counts.dropped += dropped;
+        interfaces.into_iter().for_each(|(name, more)| *counts.interfaces.entry(name).or_default() += more);
+        self.problems.extend(problems.into_iter().map(|problem| format!("packets: {problem}")));
+    }
+
     /// Begins the session of a policy.
     fn start(&mut self, file: &PolicyFile, policy: &Policy) -> Result<(), RecordProblem> {
-        let name = format!("{:.20}-{}", self.stem, policy.name);
+        let stem_bytes = SESSION_BYTES_MAX.saturating_sub(policy.name.len() + 1).min(20);
+        let name = format!("{:.stem_bytes$}-{}", self.stem, policy.name);
         let options = file.options(policy, &self.path, name);
         let (selection, triggers) = (options.selection.clone(), options.triggers.clone());
         let question = RecorderRequest::Start { options: Box::new(options) };
@@ -95,8 +145,11 @@ impl DatedFolder {
         let RecorderReply::Started { session, notes, .. } = answer else { return Err(nonsense().into()) };
         notes.iter().for_each(|note| write_line(&format!("note: policy `{}`: {}", policy.name, note.trim_end())));
         let output = policy.output(&self.path);
-        if policy.how.format == PolicyFormat::Genode && !self.trees.iter().any(|(_, known)| *known == output) {
-            self.trees.push((policy.name.clone(), output));
+        let is_known = |(name, how, known): &(String, PolicyMeans, PathBuf)| {
+            (name, how.format, how.writers, known) == (&policy.name, policy.how.format, policy.how.writers, &output)
+        };
+        if (policy.how.is_converted() || policy.how.writers.pcapng) && !self.converted.iter().any(is_known) {
+            self.converted.push((policy.name.clone(), policy.how.clone(), output));
         }
         self.sessions.push(PolicySession { policy: policy.clone(), selection, triggers, session });
         Ok(())
@@ -163,8 +216,8 @@ impl DatedFolder {
         }
         for policy in file.recorded() {
             let done = match self.sessions.iter().position(|known| known.policy.name == policy.name) {
-                Some(at) => self.change(at, file, policy).map_err(RecordProblem::from),
-                None => self.start(file, policy),
+                Some(at) => self.change(at, file, &policy).map_err(RecordProblem::from),
+                None => self.start(file, &policy),
             };
             match done {
                 Err(RecordProblem::Client(problem @ ClientProblem::Broken(_))) => return Err(problem),
@@ -173,6 +226,7 @@ impl DatedFolder {
                 Ok(()) => {}
             }
         }
+        self.turn_packets(file.packets.as_ref());
         Ok(())
     }
 
@@ -222,23 +276,41 @@ impl DatedFolder {
 
     /// Ends all sessions, and completes the folder.
     pub(super) fn end(mut self) -> DatedSummary {
+        self.end_packets();
         while let Some(name) = self.sessions.first().map(|session| session.policy.name.clone()) {
             if let Err(problem) = self.stop(&name) {
                 self.problems.push(format!("policy `{name}`: {problem}"));
             }
         }
         let took = self.begin.elapsed();
-        for (policy, recorded) in std::mem::take(&mut self.trees) {
-            prune(&recorded);
+        let mut captures = Vec::new();
+        for (policy, how, recorded) in std::mem::take(&mut self.converted) {
+            if how.is_converted() {
+                prune(&recorded);
+            }
             if !recorded.exists() {
                 continue;
             }
-            match tree::write(&recorded, &policy, &self.path) {
-                Ok(_) => _ = std::fs::remove_dir_all(&recorded),
-                Err(error) => self.problems.push(format!(
-                    "policy `{policy}`: no tree in Genode's form was written, {error}; the events are in {}",
-                    recorded.display()
-                )),
+            let mut is_whole = true;
+            let mut fail = |what: &str, error: &std::io::Error| {
+                is_whole = false;
+                let there = recorded.display();
+                self.problems.push(format!("policy `{policy}`: no {what} written, {error}; the events are in {there}"));
+            };
+            if how.writers.ctf
+                && how.format == PolicyFormat::Genode
+                && let Err(error) = tree::write(&recorded, &policy, &self.path)
+            {
+                fail("tree in Genode's form was", &error);
+            }
+            if how.writers.pcapng {
+                let (written, problem) = capture::write_all(&recorded, &policy, &how, &self.path);
+                captures.extend(written);
+                problem.iter().for_each(|problem| fail("capture is", problem));
+            }
+            if how.is_converted() && is_whole {
+                // The events are in other files, or were no packets.
+                let _ = std::fs::remove_dir_all(&recorded);
             }
         }
         prune(&self.path);
@@ -261,8 +333,17 @@ impl DatedFolder {
                 None => sessions.push((policy, summary)),
             }
         }
-        DatedSummary { path: self.path, took, sessions, problems: self.problems }
+        DatedSummary { path: self.path, took, sessions, packets: self.counts, captures, problems: self.problems }
     }
+}
+
+fn refused(problem: PacketProblem) -> RecordProblem {
+    RecordProblem::Stop(StopReason::Usage(format!("[packets]: {problem}")))
+}
+
+/// Begins to record packets, as a program of which a policy knows the PID.
+fn begin_packets(source: PacketSource) -> Result<PacketRecording, RecordProblem> {
+    source.begin(&format!("policy-{}.out", std::process::id()), 0).map_err(refused)
 }
 
 /// A change of one thing with a name; `None`: it is removed.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use kymo_recorder::packets::{self, PacketOptions};
 use kymo_recorder::program::namespaces::NamespaceKinds;
 use kymo_recorder::protocol::{Keep, SessionOptions, TraceDialect};
 use kymo_recorder::rule::RuleOptions;
@@ -22,8 +23,10 @@ pub(super) struct PolicyFile {
     pub(super) is_enabled: bool,
     /// The folder for dated folders.
     pub(super) output: Option<PathBuf>,
-    /// In the order of the file.
+    /// In the order of the file. If it has packets, the last one is about these.
     pub(super) policies: Vec<Policy>,
+    /// Packets of network interfaces, which this process records.
+    pub(super) packets: Option<PacketOptions>,
     /// Words without a meaning here, for people.
     pub(super) notes: Vec<String>,
 }
@@ -33,6 +36,8 @@ pub(super) struct PolicyFile {
 pub(super) struct Policy {
     /// No other one has its name.
     pub(super) name: String,
+    /// Its number in the file.
+    pub(super) place: usize,
     pub(super) subject: SubjectRule,
     /// `false`: its programs and threads are not recorded.
     pub(super) is_recorded: bool,
@@ -53,6 +58,7 @@ pub(super) struct PolicyMeans {
     /// Period of snapshots of a flight recorder.
     pub(super) period_ms: Option<u64>,
     pub(super) format: PolicyFormat,
+    pub(super) writers: PolicyWriters,
     pub(super) contexts: (u64, NamespaceKinds, Vec<String>),
 }
 
@@ -64,9 +70,19 @@ impl Default for PolicyMeans {
             lane_bytes: None,
             period_ms: None,
             format: PolicyFormat::Trace(TraceDialect::Tsdl),
+            writers: PolicyWriters { ctf: true, pcapng: false },
             contexts: (kymo_recorder::contexts::CPU, NamespaceKinds::default(), Vec::new()),
         }
     }
+}
+
+/// The kinds of files that a policy writes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct PolicyWriters {
+    /// Traces.
+    pub(super) ctf: bool,
+    /// Captures of the packets among the events.
+    pub(super) pcapng: bool,
 }
 
 /// The form of the files.
@@ -109,8 +125,7 @@ impl PolicyFile {
     /// The events of a policy's session: those of its programs and threads, without those of more specific policies.
     pub(super) fn selection(&self, policy: &Policy) -> SessionSelection {
         let subjects: Vec<&SubjectRule> = self.policies.iter().map(|policy| &policy.subject).collect();
-        let at = self.policies.iter().position(|known| known.name == policy.name).unwrap_or(subjects.len());
-        let others = order::before(&subjects, &policy.subject, at);
+        let others = order::before(&subjects, &policy.subject, policy.place);
         let rule = SelectionRule {
             events: policy.events.clone(),
             level: policy.level,
@@ -121,7 +136,14 @@ impl PolicyFile {
             ..SelectionRule::default()
         };
         let mut selection = SessionSelection::default();
-        selection.take(SelectionStep { act: StepKind::Enable, rule });
+        if policy.how.writers.pcapng {
+            let events = packets::EVENTS.map(str::to_owned).to_vec();
+            let rule = SelectionRule { events, level: None, ..rule.clone() };
+            selection.take(SelectionStep { act: StepKind::Enable, rule });
+        }
+        if policy.how.writers.ctf {
+            selection.take(SelectionStep { act: StepKind::Enable, rule });
+        }
         selection
     }
 
@@ -139,9 +161,10 @@ impl PolicyFile {
         policy.triggers.iter().map(its).collect()
     }
 
-    /// The policies that record.
-    pub(super) fn recorded(&self) -> impl Iterator<Item = &Policy> {
-        self.policies.iter().filter(|policy| policy.is_recorded)
+    /// The policies that record, as each has a session. One that writes events and captures is two, so that each
+    /// packet is in one of them.
+    pub(super) fn recorded(&self) -> impl Iterator<Item = Policy> {
+        self.policies.iter().filter(|policy| policy.is_recorded).flat_map(Policy::parts)
     }
 
     /// The session of a policy in a dated folder.
@@ -173,13 +196,37 @@ impl PolicyFile {
     }
 }
 
+impl PolicyMeans {
+    /// Other files are made of the traces, which do not stay.
+    pub(super) fn is_converted(&self) -> bool {
+        self.format == PolicyFormat::Genode || !self.writers.ctf
+    }
+}
+
 impl Policy {
+    fn parts(&self) -> Vec<Self> {
+        if self.how.is_converted() || !self.how.writers.pcapng {
+            return vec![self.clone()];
+        }
+        let (mut events, mut captures) = (self.clone(), self.clone());
+        events.how.writers.pcapng = false;
+        if events.events.is_empty() {
+            events.events.push("*".to_owned());
+        }
+        events.events.extend(packets::EVENTS.map(|event| format!("!{event}")));
+        captures.name = self.captures_name();
+        captures.how.writers.ctf = false;
+        (captures.triggers, captures.rules) = (Vec::new(), Vec::new());
+        vec![events, captures]
+    }
+
+    /// The name of its part that has packets alone.
+    pub(super) fn captures_name(&self) -> String {
+        format!("{}-packets", self.name)
+    }
     /// The tree that its session writes to, in a dated folder. Readers of that skip names that begin with a dot.
     pub(super) fn output(&self, folder: &Path) -> PathBuf {
-        match self.how.format {
-            PolicyFormat::Trace(_) => folder.to_owned(),
-            PolicyFormat::Genode => folder.join(format!(".{}", self.name)),
-        }
+        if self.how.is_converted() { folder.join(format!(".{}", self.name)) } else { folder.to_owned() }
     }
 }
 

@@ -6,6 +6,7 @@
 //!   └─ `enabled`: a new dated folder                                                └─ tree: Genode's form
 //! ```
 
+mod capture;
 mod config;
 mod dated;
 mod file;
@@ -145,8 +146,16 @@ impl PolicyRecording {
                 .iter()
                 .map(|(policy, session)| Ok((policy.clone(), serde_json::to_value(session)?)))
                 .collect::<Result<_, serde_json::Error>>()?;
-            let object =
-                serde_json::json!({"output": summary.path, "policies": sessions, "problems": summary.problems});
+            let capture = |(path, packets): &(PathBuf, u64)| serde_json::json!({"path": path, "packets": packets});
+            let captures: Vec<_> = summary.captures.iter().map(capture).collect();
+            let packets = summary.packets.as_ref().map(show::packets_json);
+            let object = serde_json::json!({
+                "output": summary.path,
+                "policies": sessions,
+                "packets": packets,
+                "captures": captures,
+                "problems": summary.problems,
+            });
             return writeln!(plain_output(), "{object}");
         }
         write_line(text_of(&summary).trim_end());
@@ -239,7 +248,7 @@ fn tell_notes(path: &Path, file: &PolicyFile) {
 
 /// The summary of a dated folder.
 fn text_of(summary: &DatedSummary) -> String {
-    let DatedSummary { path, took, sessions, problems } = summary;
+    let DatedSummary { path, took, sessions, packets, captures, problems } = summary;
     let all: u64 = sessions.iter().map(|(_, session)| session.events).sum();
     let size: u64 = sessions.iter().map(|(_, session)| session.bytes).sum();
     let took = duration(took.as_nanos() as i128);
@@ -249,13 +258,20 @@ fn text_of(summary: &DatedSummary) -> String {
         let (events, programs) = (counted(session.events, "event"), counted(session.programs, "program"));
         text += &format!("  policy    {policy}: {events} of {programs}\n");
     }
+    text += &packets.as_ref().map_or_else(String::new, show::packets);
+    let written: u64 = captures.iter().map(|(_, packets)| packets).sum();
+    if !captures.is_empty() {
+        text += &format!("  captures  {} in {}\n", counted(written, "packet"), counted(captures.len() as u64, "file"));
+    }
+    let dropped = packets.as_ref().and_then(show::dropped_packets);
+    text += &dropped.iter().map(|dropped| format!("  losses    {dropped}\n")).collect::<String>();
     for (policy, session) in sessions {
         if let Some(losses) = show::losses(session) {
             text += &format!("  losses    of {policy}: {losses}\n");
         }
         session.problems.iter().for_each(|problem| text += &format!("  problem   of {policy}: {problem}\n"));
     }
-    if sessions.iter().all(|(_, session)| show::losses(session).is_none()) {
+    if dropped.is_none() && sessions.iter().all(|(_, session)| show::losses(session).is_none()) {
         text += "  losses    none\n";
     }
     problems.iter().for_each(|problem| text += &format!("  problem   {problem}\n"));

@@ -1,5 +1,6 @@
 //! A file of policies in TOML, with everything that is wrong with it.
 
+use kymo_recorder::packets::{self, PacketOptions};
 use kymo_recorder::protocol::{Keep, TraceDialect};
 use kymo_recorder::rule::RuleOptions;
 use kymo_recorder::trigger::TriggerOptions;
@@ -9,7 +10,8 @@ use kymo_schema::level::LogLevel;
 use toml::de::{DeTable, DeValue};
 
 use super::file::{
-    NAME_BYTES_MAX, POLICIES_MAX, Policy, PolicyFile, PolicyFormat, PolicyMeans, PolicyProblem, plain_name,
+    NAME_BYTES_MAX, POLICIES_MAX, Policy, PolicyFile, PolicyFormat, PolicyMeans, PolicyProblem, PolicyWriters,
+    plain_name,
 };
 use super::tree;
 use crate::quantity;
@@ -19,7 +21,10 @@ type TomlValue<'t> = toml::Spanned<DeValue<'t>>;
 const WHO: [&str; 8] = ["process", "label", "label_prefix", "label_suffix", "label_glob", "user", "cgroup", "thread"];
 const WHAT: [&str; 7] = ["name", "record", "events", "level", "filter", "triggers", "only"];
 const HOW: [&str; 7] = ["mode", "buffer", "lane", "period", "context", "format", "writers"];
-const FILE: [&str; 4] = ["enabled", "output", "defaults", "policy"];
+const FILE: [&str; 5] = ["enabled", "output", "defaults", "packets", "policy"];
+const PACKETS: [&str; 4] = ["interfaces", "filter", "snap_length", "writers"];
+/// The policy about packets of network interfaces.
+const PACKETS_NAME: &str = "packets";
 const PERIOD_MS_LEAST: u64 = 100;
 const POOL_BYTES_MAX: u64 = 128 << 20;
 
@@ -180,17 +185,81 @@ impl PolicyReader<'_> {
             match value.get_ref() {
                 DeValue::Table(table) => {
                     let policy = self.policy(table, &defaults, &policies);
+                    if let Some(other) = policies.iter().find(|other| are_mixed_up(&policy, other)) {
+                        let what = format!(
+                            "the packets of a policy that writes both are recorded as `{}`: another policy has this name",
+                            if policy.name.len() < other.name.len() { &other.name } else { &policy.name }
+                        );
+                        self.problem(value.span().start, what);
+                    }
                     policies.push(policy);
                 }
                 _ => self.unexpected(value, "a table: `[[policy]]`"),
             }
         }
-        PolicyFile { is_enabled, output, policies, notes: Vec::new() }
+        let packets = get(table, "packets").and_then(|value| self.packets(value, &defaults, &mut policies));
+        PolicyFile { is_enabled, output, policies, packets, notes: Vec::new() }
+    }
+
+    /// Packets of network interfaces, and a policy about them.
+    fn packets(
+        &mut self,
+        value: &TomlValue<'_>,
+        defaults: &Policy,
+        policies: &mut Vec<Policy>,
+    ) -> Option<PacketOptions> {
+        let DeValue::Table(table) = value.get_ref() else {
+            self.unexpected(value, "a table: `[packets]`");
+            return None;
+        };
+        self.words(table, "`packets`", &PACKETS);
+        let interfaces = self.texts(table, "interfaces").into_iter().map(|(_, name)| name).collect::<Vec<_>>();
+        if get(table, "interfaces").is_none() {
+            let what = "`packets` lacks `interfaces`: `interfaces = [\"eth0\"]`, or `\"any\"`";
+            self.problem(value.span().start, what.to_owned());
+        }
+        let filter = self.texts(table, "filter").pop();
+        if let Some((at, filter)) = &filter
+            && let Err(why) = packets::check_filter(filter)
+        {
+            self.problem(*at, format!("the filter is wrong\n{why}"));
+        }
+        let most = packets::SNAP_LENGTH_MAX;
+        let snap = get(table, "snap_length").map(|value| match value.get_ref() {
+            DeValue::Integer(number) => (value.span().start, number.as_str().parse().ok()),
+            _ => (value.span().start, None),
+        });
+        let snap_length = match snap {
+            None => packets::SNAP_LENGTH,
+            Some((_, Some(bytes))) if (1..=most).contains(&bytes) => bytes,
+            Some((at, _)) => {
+                self.problem(at, format!("`snap_length` is a number of bytes from 1 to {most}"));
+                packets::SNAP_LENGTH
+            }
+        };
+        if policies.iter().any(|policy| policy.name == PACKETS_NAME) {
+            let what = format!("`[packets]` is recorded as policy `{PACKETS_NAME}`: another policy has this name");
+            self.problem(value.span().start, what);
+        }
+        let mut policy =
+            Policy { name: PACKETS_NAME.to_owned(), place: policies.len(), is_recorded: true, ..Policy::default() };
+        policy.events = packets::EVENTS.map(str::to_owned).to_vec();
+        policy.subject.processes = vec![std::process::id().to_string()];
+        policy.how = PolicyMeans { keep: Keep::Oldest, period_ms: None, ..defaults.how.clone() };
+        if policy.how.format == PolicyFormat::Genode {
+            policy.how.format = PolicyFormat::Trace(TraceDialect::Tsdl);
+        }
+        policy.how.writers = self.writers(table).unwrap_or(policy.how.writers);
+        // It has packets alone: they are in one of these.
+        policy.how.writers.ctf &= !policy.how.writers.pcapng;
+        policies.push(policy);
+        Some(PacketOptions { interfaces, filter: filter.map(|(_, filter)| filter), snap_length, file: None })
     }
 
     fn policy(&mut self, table: &DeTable<'_>, defaults: &Policy, others: &[Policy]) -> Policy {
         self.words(table, "a policy", &[&WHAT[..], &WHO[..], &HOW[..]].concat());
-        let mut policy = Policy { is_recorded: self.truth(table, "record", true), ..defaults.clone() };
+        let is_recorded = self.truth(table, "record", true);
+        let mut policy = Policy { is_recorded, place: others.len(), ..defaults.clone() };
         self.who(table, &mut policy);
         self.what_and_how(table, &mut policy);
         let is_taken = |name: &str| others.iter().any(|other| other.name == name);
@@ -288,7 +357,7 @@ impl PolicyReader<'_> {
             ("genode", PolicyFormat::Genode),
         ];
         how.format = self.choice(table, "format", &formats).unwrap_or(how.format);
-        self.writers(table);
+        how.writers = self.writers(table).unwrap_or(how.writers);
         self.contexts(table, how);
         self.acts(table, policy);
         self.means(table, policy);
@@ -339,14 +408,17 @@ impl PolicyReader<'_> {
         found
     }
 
-    fn writers(&mut self, table: &DeTable<'_>) {
+    fn writers(&mut self, table: &DeTable<'_>) -> Option<PolicyWriters> {
+        get(table, "writers")?;
+        let mut writers = PolicyWriters { ctf: false, pcapng: false };
         for (at, writer) in self.texts(table, "writers") {
             match writer.as_str() {
-                "ctf" => {}
-                "pcapng" => self.problem(at, "packets cannot be recorded yet: the only writer is `ctf`".to_owned()),
-                other => self.problem(at, format!("there is no writer `{other}`: the only one is `ctf`")),
+                "ctf" => writers.ctf = true,
+                "pcapng" => writers.pcapng = true,
+                other => self.problem(at, format!("there is no writer `{other}`: there are `ctf` and `pcapng`")),
             }
         }
+        Some(writers)
     }
 
     fn contexts(&mut self, table: &DeTable<'_>, how: &mut PolicyMeans) {
@@ -392,6 +464,12 @@ impl PolicyReader<'_> {
     }
 }
 
+/// Whether one of them has the name that the other one has for its packets.
+fn are_mixed_up(policy: &Policy, other: &Policy) -> bool {
+    let takes = |policy: &Policy, other: &Policy| policy.how.writers.pcapng && policy.captures_name() == other.name;
+    takes(policy, other) || takes(other, policy)
+}
+
 /// The number of a user.
 fn number_of(name: &str) -> Option<u32> {
     let all = std::fs::read_to_string("/etc/passwd").ok()?;
@@ -431,8 +509,23 @@ mod tests {
                   there are cpu_id, pid, tid, procname, ip, stack, namespaces (or one of cgroup_ns, ipc_ns, mnt_ns, net_ns, pid_ns, time_ns, user_ns, uts_ns), `none`, and contexts of programs, as `app.tids`
                 12:10: a program has at most 128MiB
                 13:10: `period` is for `mode = "overwrite"`: otherwise events are written at once
-                14:12: packets cannot be recorded yet: the only writer is `ctf`
-                14:22: there is no writer `log`: the only one is `ctf`
+                14:22: there is no writer `log`: there are `ctf` and `pcapng`
+            "#]],
+        );
+        check(
+            "[packets]\nfilter = \"tcp.port = 1\"\nsnap_length = 0\nwriters = \"pcap\"\n[[policy]]\nname = \"packets\"\n\
+             [[policy]]\nname = \"a-packets\"\n[[policy]]\nname = \"a\"\nwriters = [\"ctf\", \"pcapng\"]\n",
+            &expect![[r#"
+                1:1: `packets` lacks `interfaces`: `interfaces = ["eth0"]`, or `"any"`
+                1:1: `[packets]` is recorded as policy `packets`: another policy has this name
+                2:10: the filter is wrong
+                error: found `=`, expected an operator or the end
+                    tcp.port = 1
+                             ^
+                help: equality is `==`
+                3:15: `snap_length` is a number of bytes from 1 to 16000
+                4:11: there is no writer `pcap`: there are `ctf` and `pcapng`
+                9:1: the packets of a policy that writes both are recorded as `a-packets`: another policy has this name
             "#]],
         );
         check(
@@ -455,6 +548,9 @@ mod tests {
                     stop in net:lost
                          ^^
                 6:8: expected `over LIMIT since EVENT`, `every N` or `at most N in TIME`, found `evry`
+                    net:poll evry 3
+                             ^^^^
+                help: did you mean `every`?
                 10:8: there are two policies `x`
                 12:10: no event of these has a name in Genode's traces; there are kymo:rpc_call, kymo:rpc_return, kymo:rpc_dispatch, kymo:rpc_reply, kymo:signal_submit, kymo:signal_receive, kymo:checkpoint, kymo:begin, kymo:end
             "#]],

@@ -69,7 +69,7 @@ fn winners(file: &PolicyFile, label: &str, name: &str, pid: u32, thread: &str) -
             kymo_schema::glob::matches(wanted, thread) != part.starts_with('!')
         })
     };
-    let takes = |policy: &&Policy| match file.selection(policy).chosen(&program, "a:b", 6) {
+    let takes = |policy: &Policy| match file.selection(policy).chosen(&program, "a:b", 6) {
         RecordDecision::No => false,
         RecordDecision::Yes => true,
         RecordDecision::When(filters) => filters.iter().any(|filter| is_true(filter)),

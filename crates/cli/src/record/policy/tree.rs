@@ -91,7 +91,7 @@ pub(super) fn write(recorded: &Path, policy: &str, folder: &Path) -> io::Result<
 }
 
 /// The label of a component, of the path of its trace in the tree: `NAME-snapshot-1/init/ping/NAME-2/monotonic`.
-fn label_of(path: &Path, policy: &str) -> String {
+pub(super) fn label_of(path: &Path, policy: &str) -> String {
     let mut parts: Vec<&str> = path.iter().filter_map(|part| part.to_str()).collect();
     let is_trace = |part: &str| part == policy || part.strip_prefix(policy).is_some_and(|rest| rest.starts_with('-'));
     if parts.first().is_some_and(|part| is_trace(part) && part.contains("-snapshot-")) {

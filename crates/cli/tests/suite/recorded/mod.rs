@@ -128,6 +128,9 @@ fn act_on_jobs(word: &str, number: u64) {
         "begin" => begin(number),
         "end" => end(number),
         "end-elsewhere" => std::thread::scope(|scope| _ = scope.spawn(|| end(number))),
+        "packets" => (0..number).for_each(|count| {
+            kymo_tracer::packet!("lan", kymo_tracer::marks::Direction::Inbound, &[count as u8; 60]);
+        }),
         // Of ten jobs one takes longer than the others.
         "jobs" => (0..number).for_each(|job| {
             begin(job);
