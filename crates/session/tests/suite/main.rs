@@ -9,4 +9,5 @@ mod cancelling;
 mod export;
 mod lttng_filter;
 mod messages;
+mod packets;
 mod shrinking;
