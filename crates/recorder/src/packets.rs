@@ -469,3 +469,73 @@ fn record_counts(interface: &str, received: u64, dropped: u64) {
         write.leave();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(packet: &SocketPacket<'_>) -> (u16, i64, Vec<u8>) {
+        let mut sink = PacketSink {
+            filter: None,
+            snap_length: 100,
+            file: None,
+            interfaces: BTreeMap::new(),
+            counts: PacketCounts::default(),
+            whole: vec![1, 2, 3],
+        };
+        let (link, added) = sink.whole(packet);
+        let data = if added.is_some() { sink.whole } else { packet.data.to_vec() };
+        (link, i64::from(added.unwrap_or(0)), data)
+    }
+
+    /// Packets have a head that readers know, whatever hardware they come from.
+    #[test]
+    fn packets_begin_with_a_known_head() {
+        let frame: Vec<u8> = (0..60).collect();
+        let packet = |hardware, protocol, tag, network| SocketPacket {
+            time: 0,
+            interface: 1,
+            hardware,
+            protocol,
+            kind: OUTGOING,
+            sender: &[2, 0, 0, 0, 0, 9],
+            tag,
+            length: 60,
+            network,
+            data: &frame,
+        };
+        for hardware in [ETHERNET, LOOPBACK] {
+            assert_eq!(whole(&packet(hardware, 0x800, None, 14)), (1, 0, frame.clone()));
+            let tagged = [&frame[..12], &[0x88, 0xA8, 0x20, 42], &frame[12..]].concat();
+            assert_eq!(whole(&packet(hardware, 0x800, Some((0x88A8, 0x202A)), 14)), (1, 4, tagged));
+        }
+        for hardware in [NONE, RAW_IP] {
+            assert_eq!(whole(&packet(hardware, 0x86DD, None, 0)), (101, 0, frame.clone()));
+        }
+        // A head of 30 bytes, say, of a radio; or none, and a protocol that is not IP.
+        let head = |hardware: u16| {
+            [&[0, 4][..], &hardware.to_be_bytes(), &[0, 6, 2, 0, 0, 0, 0, 9, 0, 0, 0x88, 0xB5]].concat()
+        };
+        let cooked = [head(803), frame[30..].to_vec()].concat();
+        assert_eq!(whole(&packet(803, 0x88B5, None, 30)), (113, -14, cooked));
+        let cooked = [head(NONE), frame.clone()].concat();
+        assert_eq!(whole(&packet(NONE, 0x88B5, None, 0)), (113, 16, cooked));
+        // A head as long as the one that replaces it.
+        let cooked = [head(803), frame[16..].to_vec()].concat();
+        assert_eq!(whole(&packet(803, 0x88B5, None, 16)), (113, 0, cooked));
+    }
+
+    #[test]
+    fn wrong_interfaces_and_filters_are_told() {
+        let options = |interface: &str, filter: &str| PacketOptions {
+            interfaces: vec![interface.to_owned()],
+            filter: Some(filter.to_owned()),
+            snap_length: 100,
+            file: None,
+        };
+        let told = |options: &PacketOptions| PacketSource::open(options).expect_err("it is wrong").to_string();
+        assert!(told(&options("lo", "length >")).contains("expected a value"));
+        let said = told(&options("l0", "length > 3"));
+        assert!(said.contains("no network interface `l0`; did you mean `lo`?") && said.contains(ANY), "{said}");
+    }
+}
