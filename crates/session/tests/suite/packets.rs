@@ -62,6 +62,42 @@ fn frames() -> Vec<(u16, Vec<u8>)> {
     all
 }
 
+/// Expressions over all fields.
+const EXPRESSIONS: &[&str] = &[
+    "tcp.destination_port == 49152",
+    "!(tcp.destination_port == 49152)",
+    "tcp.flags == \"SYN ACK\" && tcp.window < 300",
+    "tcp.flags == \"*SYN*\" || tcp.length == 2",
+    "tcp.sequence + tcp.acknowledgment == 16",
+    "udp.source_port == 53 || udp.length > 10",
+    "udp.destination_port != 2000",
+    "ip.source == \"10.0.4.2\"",
+    "ip.source != \"10.0.4.2\"",
+    "ip.destination == \"192.*\" || ip.destination == \"fe80::2\"",
+    "ip.source =~ \"^2001:\"",
+    "ip.protocol == \"TCP\"",
+    "ip.protocol == \"UDP\" && ip.version == 6",
+    "ip.ttl >= 64 && ip.length < 60",
+    "ip.fragment > 0",
+    "has(ip.ttl) && !has(tcp.window)",
+    "!has(eth.type)",
+    "eth.type == \"IPv4\" && eth.vlan == 42",
+    "eth.vlan == -1",
+    "eth.source == \"02:00:00:00:00:02\"",
+    "eth.destination == \"\"",
+    "arp.operation == \"request\" && arp.sender == \"10.0.4.2\"",
+    "arp.target == \"10.0.4.1\"",
+    "icmp.type == 8 || icmp.code != 0",
+    "direction == \"outbound\"",
+    "direction != \"inbound\" && length > 60",
+    "captured < 30",
+    "length - captured == 7",
+    "event.name == \"packet:tcp\"",
+    "event.name == \"packet:i*\"",
+    "packet.interface == \"eth0\" && event.name == \"packet:other\"",
+    "packet.interface != \"eth0\"",
+];
+
 #[test]
 fn filters_mean_the_same_in_captures() {
     let frames = frames();
@@ -85,40 +121,7 @@ fn filters_mean_the_same_in_captures() {
     std::fs::write(&path, capture.finish().expect("memory takes all")).expect("there is room");
     let session = Arc::new(Session::open(&[path], &OpenOptions::default()).expect("it is a capture"));
     let mut kept = 0;
-    for expression in [
-        "tcp.destination_port == 49152",
-        "!(tcp.destination_port == 49152)",
-        "tcp.flags == \"SYN ACK\" && tcp.window < 300",
-        "tcp.flags == \"*SYN*\" || tcp.length == 2",
-        "tcp.sequence + tcp.acknowledgment == 16",
-        "udp.source_port == 53 || udp.length > 10",
-        "udp.destination_port != 2000",
-        "ip.source == \"10.0.4.2\"",
-        "ip.source != \"10.0.4.2\"",
-        "ip.destination == \"192.*\" || ip.destination == \"fe80::2\"",
-        "ip.source =~ \"^2001:\"",
-        "ip.protocol == \"TCP\"",
-        "ip.protocol == \"UDP\" && ip.version == 6",
-        "ip.ttl >= 64 && ip.length < 60",
-        "ip.fragment > 0",
-        "has(ip.ttl) && !has(tcp.window)",
-        "!has(eth.type)",
-        "eth.type == \"IPv4\" && eth.vlan == 42",
-        "eth.vlan == -1",
-        "eth.source == \"02:00:00:00:00:02\"",
-        "eth.destination == \"\"",
-        "arp.operation == \"request\" && arp.sender == \"10.0.4.2\"",
-        "arp.target == \"10.0.4.1\"",
-        "icmp.type == 8 || icmp.code != 0",
-        "direction == \"outbound\"",
-        "direction != \"inbound\" && length > 60",
-        "captured < 30",
-        "length - captured == 7",
-        "event.name == \"packet:tcp\"",
-        "event.name == \"packet:i*\"",
-        "packet.interface == \"eth0\" && event.name == \"packet:other\"",
-        "packet.interface != \"eth0\"",
-    ] {
+    for expression in EXPRESSIONS {
         let filter = PacketFilter::parse(expression).unwrap_or_else(|error| panic!("{error}"));
         let expected: Vec<i64> = (0..facts.len()).filter(|at| filter.keeps(&facts[*at])).map(|at| at as i64).collect();
         let filter = Filter::parse(expression).expect("it is right");
