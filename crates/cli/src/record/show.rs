@@ -6,7 +6,7 @@ use kymo_recorder::capture::LineCount;
 use kymo_recorder::packets::PacketCounts;
 use kymo_recorder::protocol::{LostEvents, SessionSummary};
 use kymo_recorder::rule::RuleStatus;
-use kymo_recorder::select::SelectionRule;
+use kymo_recorder::select::{SelectionRule, SubjectRule};
 use kymo_recorder::trigger::{TriggerEffect, TriggerFiring, TriggerOptions, TriggerScope, TriggerStatus};
 use kymo_schema::level::LogLevel;
 use kymo_session::TraceCounters;
@@ -292,7 +292,31 @@ pub(super) fn rule(rule: &SelectionRule) -> String {
         (None, true) => String::new(),
     };
     let filter = rule.filter.as_ref().map_or(String::new(), |filter| format!(", if {filter}"));
-    events + &level + &of + &filter
+    let subject = rule.subject.as_ref().map_or(String::new(), subject);
+    let others = match rule.unless.len() {
+        0 => "",
+        _ => ", but for threads of more specific policies",
+    };
+    events + &level + &of + &subject + others + &filter
+}
+
+/// Conditions of a policy, but for the names of programs.
+fn subject(subject: &SubjectRule) -> String {
+    let text = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!(", {name} `{value}`"));
+    let list = |name: &str, values: &[String]| (!values.is_empty()).then(|| format!(", {name} {}", values.join(" ")));
+    let users: Vec<String> = subject.users.iter().map(u32::to_string).collect();
+    [
+        text("label", &subject.label),
+        text("label that begins with", &subject.label_prefix),
+        text("label that ends with", &subject.label_suffix),
+        text("label like", &subject.label_glob),
+        list("user", &users),
+        list("group", &subject.cgroups),
+        text("thread", &subject.thread),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Kinds of a rule that are shown.

@@ -127,8 +127,16 @@ fn policies_say_which_programs_and_threads_are_recorded() {
         name = "pong"
         label_glob = "*p?ng"
         context = ["cpu_id", "tid"]
+
+        [[policy]]
+        name = "others-pong"
+        label_glob = "*p?ng"
+        user = 4242
         "#,
     );
+    let status = place.says(&["status"], 0);
+    let shown = "enable    test:count, label `init -> ping`, thread `work*`, if value >= 10";
+    assert!(status.contains(shown), "{status}");
     ping.tell("on");
     ping.tell("count 5");
     // Threads and programs that come later.
@@ -256,6 +264,36 @@ fn each_time_it_is_enabled_a_new_folder_begins() {
     }
 }
 
+/// A trigger of a policy that is about a thread watches that thread.
+#[test]
+fn triggers_of_policies_are_about_their_threads() {
+    let place = Place::new();
+    let mut program = labeled(&place, "a");
+    let policy = |trigger: &str| {
+        format!("[[policy]]\nname = \"w\"\nlabel = \"a\"\nthread = \"worker\"\nevents = \"test:count\"\n{trigger}")
+    };
+    let mut recording = PolicyRun::begin(&place, &policy("triggers = [\"stop on test:count when value == 5\"]\n"));
+    program.tell("on");
+    program.tell("from 5");
+    // The main thread's event is none of the policy.
+    program.tell("count 1");
+    program.tell("from 4");
+    program.tell("worker 3");
+    program.tell("from 5");
+    program.tell("worker 2");
+    program.tell("from 6");
+    program.tell("worker 4");
+    // Without the trigger, the session records again.
+    PolicyRun::edit(&place, &policy(""));
+    recording.tells("is taken over");
+    until(|| place.json(&["sessions", "--json"])[0]["triggers"].as_array().is_some_and(Vec::is_empty));
+    program.tell("from 7");
+    program.tell("worker 1");
+    recording.end();
+    let values = place.values(&dated(&place)[0], "test:count");
+    assert_eq!(values, [4, 4, 4, 5, 7]);
+}
+
 /// The recorder is killed: the next one goes on with all traces of the tree.
 #[test]
 fn a_tree_goes_on_with_the_next_recorder() {
@@ -286,14 +324,21 @@ fn snapshots_of_policies_are_trees() {
     let (mut ping, mut pong) = (labeled(&place, "init -> ping"), labeled(&place, "init -> pong"));
     let recording = PolicyRun::begin(
         &place,
-        "[[policy]]\nname = \"last\"\nevents = \"test:count\"\nmode = \"overwrite\"\nlabel_prefix = \"init\"\n",
+        "[defaults]\nmode = \"overwrite\"\n[[policy]]\nname = \"last\"\nevents = \"test:count\"\nlabel_prefix = \"init\"\n\
+         [[policy]]\nname = \"marks\"\nlabel = \"timer\"\nformat = \"genode\"\n",
     );
     ping.tell("on");
     pong.tell("on");
     ping.tell("count 3");
     pong.tell("count 2");
+    let mut timer = labeled(&place, "timer");
+    timer.tell("marks");
     recording.end();
     let folder = dated(&place).pop().expect("there is one");
+    // In Genode's form there are no snapshots.
+    let text = place.says(&["print", &folder.join("timer").display().to_string()], 0);
+    assert_eq!(text.lines().filter(|line| line.starts_with('[')).count(), 10, "{text}");
+    std::fs::remove_dir_all(folder.join("timer")).expect("it is there");
     assert_eq!(traces(&folder), ["last-snapshot-1/init/ping/last", "last-snapshot-1/init/pong/last"]);
     assert_eq!(place.values(&folder, "test:count").len(), 5);
 }

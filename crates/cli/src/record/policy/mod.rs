@@ -253,7 +253,9 @@ fn text_of(summary: &DatedSummary) -> String {
     let size: u64 = sessions.iter().map(|(_, session)| session.bytes).sum();
     let took = duration(took.as_nanos() as i128);
     let mut text = format!("recorded {} in {took}, {}\n", counted(all, "event"), bytes(size));
-    text += &format!("  trace     {}\n", path.display());
+    if all > 0 {
+        text += &format!("  trace     {}\n", path.display());
+    }
     for (policy, session) in sessions {
         let (events, programs) = (counted(session.events, "event"), counted(session.programs, "program"));
         text += &format!("  policy    {policy}: {events} of {programs}\n");
