@@ -317,6 +317,37 @@ fn a_tree_goes_on_with_the_next_recorder() {
     assert_eq!(place.values(&folder.join("init/pong"), "test:count"), (0..60).collect::<Vec<_>>());
 }
 
+/// `kymo` and the recorder are killed: all events are there, also those that were to become a tree of Genode's.
+#[test]
+fn a_tree_is_recovered() {
+    let place = Place::new();
+    let mut ping = labeled(&place, "init -> ping");
+    let text = "[[policy]]\nname = \"counts\"\nevents = \"test:count\"\nlabel_prefix = \"init\"\n\
+                [[policy]]\nname = \"marks\"\nthread = \"ep\"\nlabel = \"init -> ping\"\nformat = \"genode\"\n";
+    let mut recording = PolicyRun::begin(&place, text);
+    ping.tell("on");
+    ping.tell("count 100");
+    ping.tell("marks");
+    let recorder = place.json(&["status", "--json"])["pid"].as_u64().expect("it runs");
+    let recorder = Pid::from_raw(recorder as i32).expect("it is a number");
+    rustix::process::kill_process(recorder, Signal::KILL).expect("it runs");
+    recording.child.kill().expect("it runs");
+    ping.tell("count 20");
+    place.says(&["recover"], 0);
+    let folder = dated(&place).pop().expect("there is one");
+    // A part of a packet, as a machine leaves it that crashes, in a trace of the tree.
+    let lane = folder.join("init/ping/counts/lane_1");
+    let mut bytes = std::fs::read(&lane).expect("it is there");
+    bytes.extend_from_within(..100);
+    std::fs::write(&lane, bytes).expect("there is room");
+    let told = place.says(&["recover", &folder.display().to_string()], 0);
+    assert!(told.contains("100 B of half packets were cut"), "{told}");
+    assert_eq!(place.values(&folder.join("init/ping/counts"), "test:count"), (0..120).collect::<Vec<_>>());
+    let marks =
+        place.says(&["print", "--filter", "$ctx.procname == \"ep\"", &folder.join(".marks").display().to_string()], 0);
+    assert_eq!(marks.lines().filter(|line| line.contains(" kymo:")).count(), 10, "{marks}");
+}
+
 /// Flight recorders: each component has its events in each snapshot.
 #[test]
 fn snapshots_of_policies_are_trees() {

@@ -111,7 +111,7 @@ impl Mended {
     }
 }
 
-/// Repairs a trace of a session, or all parts of it.
+/// Repairs a trace of a session, or all parts of it; in a dated folder, the traces of all components.
 ///
 /// # Errors
 ///
@@ -119,7 +119,7 @@ impl Mended {
 /// cases the function touches no file.
 pub fn mend(path: &Path) -> Result<Mended, MendProblem> {
     let fault = |error| MendProblem::File { path: path.to_owned(), error };
-    let folders = folders(path).map_err(fault)?;
+    let folders = folders(path, is_dated(path)).map_err(fault)?;
     if folders.is_empty() {
         return Err(MendProblem::NoTrace { path: path.to_owned() });
     }
@@ -143,8 +143,18 @@ pub fn mend(path: &Path) -> Result<Mended, MendProblem> {
     Ok(mended)
 }
 
-/// The folder, its chunks, and the trace of another clock in it, as far as kymo wrote them.
-fn folders(path: &Path) -> io::Result<Vec<PathBuf>> {
+/// Whether a folder is called by a date, as trees of components are: `2026-11-27 22:3:9`.
+fn is_dated(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let are_numbers = |text: &str, between: char| {
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|digit| digit.is_ascii_digit());
+        text.split(between).count() == 3 && text.split(between).all(is_number)
+    };
+    name.split_once(' ').is_some_and(|(date, time)| are_numbers(date, '-') && are_numbers(time, ':'))
+}
+
+/// The folder, its chunks, and the trace of another clock in it, as far as kymo wrote them; in a tree, all folders.
+fn folders(path: &Path, is_tree: bool) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let is_stream = |name: &str| stream_number(name).is_some();
     let (mut has_streams, mut below) = (false, Vec::new());
@@ -155,7 +165,7 @@ fn folders(path: &Path) -> io::Result<Vec<PathBuf>> {
         let is_folder = entry.file_type()?.is_dir();
         let is_chunk = name.len() >= 6 && name.bytes().all(|digit| digit.is_ascii_digit());
         let is_part = is_chunk || name == "monotonic" || name.starts_with("resumed-") || name.starts_with("snapshot-");
-        if is_folder && is_part {
+        if is_folder && (is_part || is_tree) {
             below.push(entry.path());
         }
         has_streams |= !is_folder && is_stream(name);
@@ -166,7 +176,7 @@ fn folders(path: &Path) -> io::Result<Vec<PathBuf>> {
     }
     below.sort();
     for folder in below {
-        found.extend(folders(&folder)?);
+        found.extend(folders(&folder, is_tree)?);
     }
     Ok(found)
 }
