@@ -374,6 +374,29 @@ fn snapshots_of_policies_are_trees() {
     assert_eq!(place.values(&folder, "test:count").len(), 5);
 }
 
+/// With a period, snapshots come while it records; two policies have theirs beside each other.
+#[test]
+fn snapshots_of_policies_come_periodically() {
+    let place = Place::new();
+    let (mut ping, mut pong) = (labeled(&place, "ping"), labeled(&place, "pong"));
+    let text = "[defaults]\nmode = \"overwrite\"\nperiod = \"200ms\"\nevents = \"test:count\"\n\
+                [[policy]]\nname = \"a\"\nlabel = \"ping\"\n[[policy]]\nname = \"b\"\nlabel = \"pong\"\n";
+    let recording = PolicyRun::begin(&place, text);
+    let folder = dated(&place).pop().expect("there is one");
+    ping.tell("on");
+    pong.tell("on");
+    for turn in 1..=2_u64 {
+        ping.tell("count 3");
+        pong.tell("count 2");
+        let is_there = |name: &str| folder.join(format!("{name}-snapshot-{turn}")).exists();
+        until(|| is_there("a") && is_there("b"));
+    }
+    recording.end();
+    let values = |trace: &str| place.values(&folder.join(trace), "test:count");
+    assert_eq!([values("a-snapshot-1/ping"), values("a-snapshot-2/ping")], [[0, 1, 2], [3, 4, 5]]);
+    assert_eq!([values("b-snapshot-1/pong"), values("b-snapshot-2/pong")], [[0, 1], [2, 3]]);
+}
+
 /// A command is recorded as policies say, from its first event on, and its exit status is that of `kymo`.
 #[test]
 fn a_command_is_recorded_by_policies() {
