@@ -584,15 +584,51 @@ fn wrong_policies_are_wrong_usage() {
     assert!(!place.path("traces").exists());
 }
 
+/// Genode's own files; `None`: they are not here, which is said.
+fn corpus(missing: &str) -> Option<PathBuf> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/genode");
+    let corpus = std::env::var_os("KYMO_CORPUS").map_or(corpus, |path| Path::new(&path).join("genode"));
+    if !corpus.is_dir() {
+        eprintln!("NOT TESTED: {missing}, as {} is not there", corpus.display());
+        return None;
+    }
+    Some(corpus)
+}
+
+/// The events and fields that Genode's analyses for Trace Compass name are there, under these names.
+#[test]
+fn analyses_of_genode_find_their_fields() {
+    let Some(corpus) = corpus("Genode's analyses") else { return };
+    let place = Place::new();
+    let recording = PolicyRun::begin(&place, "[[policy]]\nname = \"marks\"\nformat = \"genode\"\nlabel = \"init\"\n");
+    labeled(&place, "init").tell("marks");
+    recording.end();
+    let folder = dated(&place).pop().expect("there is one");
+    let text = place.says(&["print", &folder.join("init").display().to_string()], 0);
+    let named = |page: &str, before: &str| -> Vec<String> {
+        let rest = page.split(before).skip(1);
+        rest.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())).collect()
+    };
+    for file in ["componentanalysis.xml", "checkpointanalysis.xml"] {
+        let page = std::fs::read_to_string(corpus.join(file)).expect("the corpus has it");
+        let events = [named(&page, "eventName=\""), named(&page, " event=\"")].concat();
+        for event in events.iter().flat_map(|names| names.split('|')).map(|name| name.trim().trim_end_matches('*')) {
+            assert!(text.contains(&format!(" {event}")), "{file}: {event} is not there:\n{text}");
+        }
+        let fields = named(&page, "type=\"eventField\" value=\"");
+        assert!(fields.len() > 5 && !events.is_empty(), "{file} names some");
+        // Each event has a time.
+        for field in fields.iter().filter(|field| *field != "timestamp") {
+            let name = field.trim_start_matches("context.");
+            assert!(text.contains(&format!(" {name} = ")), "{file}: {field} is not there:\n{text}");
+        }
+    }
+}
+
 /// The configurations in Genode's own files.
 #[test]
 fn configurations_of_the_corpus_are_understood() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/corpus/genode");
-    let corpus = std::env::var_os("KYMO_CORPUS").map_or(corpus, |path| Path::new(&path).join("genode"));
-    if !corpus.is_dir() {
-        eprintln!("NOT TESTED: Genode's own configurations, as {} is not there", corpus.display());
-        return;
-    }
+    let Some(corpus) = corpus("Genode's own configurations") else { return };
     let place = Place::new();
     let mut count = 0;
     for file in ["run/trace_recorder.run", "run/trace_recorder_ctf.run", "run/trace_recorder_pcapng.run", "README"] {
