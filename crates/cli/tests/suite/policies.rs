@@ -235,6 +235,31 @@ fn edits_are_taken_over_while_it_records() {
     assert_eq!(place.values(&folder.join("a/a-2"), "test:count"), [0, 10, 20, 30, 31, 32, 33, 34]);
 }
 
+/// A program records all the time: edits that keep its events lose none, and no event is there twice.
+#[test]
+fn edits_lose_no_event() {
+    let place = Place::new();
+    let mut program = labeled(&place, "a");
+    let policies = |events: &str, other: &str| {
+        format!("[[policy]]\nname = \"a\"\nlabel = \"a\"\nevents = \"{events}\"\n[[policy]]\nname = \"b\"\n{other}\n")
+    };
+    let mut recording = PolicyRun::begin(&place, &policies("test:count", "label = \"b\""));
+    program.tell("on");
+    program.say("slowly 400000");
+    for (events, other) in
+        [("test:*", "label = \"b\""), ("*:count", "label_prefix = \"a\""), ("test:count", "record = false")]
+    {
+        PolicyRun::edit(&place, &policies(events, other));
+        recording.tells("is taken over");
+    }
+    program.wait();
+    let told = recording.end();
+    assert!(told.contains("losses    none"), "{told}");
+    let values = place.values(&dated(&place)[0], "test:count");
+    assert_eq!(values.len(), 400_000);
+    assert!(values.iter().zip(0..).all(|(value, expected)| *value == expected), "each one once");
+}
+
 #[test]
 fn each_time_it_is_enabled_a_new_folder_begins() {
     let place = Place::new();
