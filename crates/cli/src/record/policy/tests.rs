@@ -3,7 +3,7 @@
 use kymo_recorder::select::{ProgramCandidate, RecordDecision};
 
 use super::file::{Policy, PolicyFile};
-use super::read;
+use super::{config, read};
 
 /// Policies, and whose events each thread's are.
 const POLICIES: &str = r#"
@@ -98,5 +98,29 @@ fn the_most_specific_policy_wins() {
     ] {
         let winners = winners(&file, label, name, pid, thread);
         assert_eq!(winners.join(" "), winner, "{label}, {name}, {thread}");
+    }
+}
+
+/// Files that lack a part, or have one twice, are read or told, at places inside of them.
+#[test]
+fn damaged_files_are_told() {
+    let page = include_str!("../../../../../docs/policies.md");
+    let toml = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("there is an example");
+    let xml = "<config enable=\"yes\" default_buffer=\"64K\">\n <vfs> <fs/> </vfs>\n <policy label=\"init -> p\u{ef}ng\" policy=\"ctf0\"> \
+               <ctf/> <!-- a --> </policy>\n <default-policy policy=\"null\"/>\n</config>\n";
+    let check = |text: &str| {
+        let problems = if config::is_config(text) { config::policies(text).err() } else { read::policies(text).err() };
+        for problem in problems.into_iter().flatten() {
+            let line = text.lines().nth(problem.line - 1).unwrap_or_default();
+            assert!(problem.column <= line.chars().count() + 1, "{problem:?}\n{text}");
+        }
+    };
+    for text in [toml, xml] {
+        for (at, letter) in text.char_indices() {
+            let end = at + letter.len_utf8();
+            check(&text[..at]);
+            check(&format!("{}{}", &text[..at], &text[end..]));
+            check(&format!("{}{}", &text[..end], &text[at..]));
+        }
     }
 }
