@@ -44,7 +44,7 @@ pub(crate) struct RecordArguments {
     /// <config>; see docs/policies.md
     #[arg(long, value_name = "FILE", conflicts_with_all = ["events", "level", "process", "filter", "format", "mode", "lane_size",
         "pool_size", "context", "rotate_size", "rotate_time", "keep", "triggers", "rules", "capture_output", "prepare", "to",
-        "flush_every", "detach"])]
+        "flush_every", "detach", "packets"])]
     pub(crate) policy: Option<PathBuf>,
     /// Where the events go
     #[arg(long, value_enum, value_name = "PLACE", default_value = "file")]
