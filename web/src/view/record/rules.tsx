@@ -36,11 +36,13 @@ function Row({ desk, rule, isBusy }: { readonly desk: RecordDesk; readonly rule:
         {ruleState(rule)}
         {isSet ? `, limit ${limit}` : ""}
       </div>
-      {problems.map((problem) => (
-        <div class="faint" key={problem}>
-          {problem}
-        </div>
-      ))}
+      {problems.length === 0 ? null : (
+        <ul class="record-problems">
+          {problems.map((problem) => (
+            <li key={problem}>{problem}</li>
+          ))}
+        </ul>
+      )}
       {why === null ? null : <div class="faint">The recorder decides where a program cannot: {why}</div>}
       <form
         class="rail-bar"
@@ -49,7 +51,7 @@ function Row({ desk, rule, isBusy }: { readonly desk: RecordDesk; readonly rule:
           void desk.limit(name, draft.trim()).then(() => setDraft(""));
         }}
       >
-        <input class="record-limit" type="text" aria-label={`Limit of ${name}`} placeholder={limit} value={draft} onInput={(event) => setDraft(event.currentTarget.value)} />
+        <input class="field record-limit" type="text" aria-label={`Limit of ${name}`} placeholder={limit} value={draft} onInput={(event) => setDraft(event.currentTarget.value)} />
         <button type="submit" class="button small" disabled={isBusy || draft.trim() === ""}>
           Set limit
         </button>
