@@ -39,7 +39,7 @@ pub(super) fn policies(text: &str) -> Result<PolicyFile, Vec<PolicyProblem>> {
     match DeTable::parse(text) {
         Ok(table) => file = reader.file(table.get_ref()),
         Err(error) => {
-            reader.problem(error.span().unwrap_or(0..0).start, format!("this is no TOML: {}", error.message()))
+            reader.problem(error.span().unwrap_or(0..0).start, format!("this is no TOML: {}", error.message()));
         }
     }
     let mut problems = reader.problems;
