@@ -80,10 +80,11 @@ impl DatedFolder {
             counts: None,
         };
         // Without its packets, it does not begin at all.
+        let refused = |problem: PacketProblem| RecordProblem::Stop(StopReason::Usage(format!("[packets]: {problem}")));
         let source = file.packets.as_ref().map(PacketSource::open).transpose();
         let begun = source.map_err(refused).and_then(|source| {
             file.recorded().try_for_each(|policy| folder.start(file, &policy))?;
-            folder.packets = file.packets.clone().zip(source.map(begin_packets).transpose()?);
+            folder.packets = file.packets.clone().zip(source.map(begin_packets).transpose().map_err(refused)?);
             Ok(())
         });
         if let Err(problem) = begun {
@@ -98,17 +99,14 @@ impl DatedFolder {
         if self.packets.as_ref().map(|(options, _)| options) == new {
             return;
         }
-        let source = new.map(PacketSource::open).transpose().map_err(refused);
-        let source = match source {
+        let source = match new.map(PacketSource::open).transpose() {
             Ok(source) => source,
-            Err(RecordProblem::Stop(stop)) => return self.fail("packets", &stop.text()),
-            Err(RecordProblem::Client(problem)) => return self.fail("packets", &problem.to_string()),
+            Err(problem) => return self.fail("packets", &problem.to_string()),
         };
         self.end_packets();
         match source.map(begin_packets).transpose() {
             Ok(recording) => self.packets = new.cloned().zip(recording),
-            Err(RecordProblem::Stop(stop)) => self.fail("packets", &stop.text()),
-            Err(RecordProblem::Client(problem)) => self.fail("packets", &problem.to_string()),
+            Err(problem) => self.fail("packets", &problem.to_string()),
         }
     }
 
@@ -337,13 +335,9 @@ impl DatedFolder {
     }
 }
 
-fn refused(problem: PacketProblem) -> RecordProblem {
-    RecordProblem::Stop(StopReason::Usage(format!("[packets]: {problem}")))
-}
-
 /// Begins to record packets, as a program of which a policy knows the PID.
-fn begin_packets(source: PacketSource) -> Result<PacketRecording, RecordProblem> {
-    source.begin(&format!("policy-{}.out", std::process::id()), 0).map_err(refused)
+fn begin_packets(source: PacketSource) -> Result<PacketRecording, PacketProblem> {
+    source.begin(&format!("policy-{}.out", std::process::id()), 0)
 }
 
 /// A change of one thing with a name; `None`: it is removed.
