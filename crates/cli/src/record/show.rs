@@ -106,7 +106,7 @@ fn unprinted(summary: &SessionSummary, told: &SessionFacts<'_>) -> String {
 }
 
 /// What rules have kept and let go.
-fn rules(summary: &SessionSummary) -> String {
+pub(super) fn rules(summary: &SessionSummary) -> String {
     let mut text = Vec::new();
     // Memory takes any text.
     summary.rules.iter().for_each(|status| rule_status(status, &mut text).expect("there is memory"));
@@ -139,7 +139,7 @@ fn counters(told: &SessionFacts<'_>) -> String {
 }
 
 /// Whether its triggers have fired.
-fn triggers(summary: &SessionSummary) -> String {
+pub(super) fn triggers(summary: &SessionSummary) -> String {
     summary.triggers.iter().map(|status| trigger_text(status, TriggerTense::Over)).collect()
 }
 

@@ -609,6 +609,67 @@ fn wrong_policies_are_wrong_usage() {
     assert!(!place.path("traces").exists());
 }
 
+/// Edits that take a program away from a flight recorder, or change its period, keep what it has recorded until then.
+#[test]
+fn edits_keep_the_memory_of_flight_recorders() {
+    let place = Place::new();
+    let mut program = labeled(&place, "ping");
+    let text = |label: &str, period: &str| {
+        format!(
+            "[[policy]]\nname = \"fl\"\nlabel = \"{label}\"\nevents = \"test:count\"\nmode = \"overwrite\"\nperiod = \"{period}\"\n"
+        )
+    };
+    let recording = PolicyRun::begin(&place, &text("ping", "10min"));
+    let folder = dated(&place).pop().expect("there is one");
+    program.tell("on");
+    program.tell("count 3");
+    PolicyRun::edit(&place, &text("ping", "20min"));
+    until(|| folder.join("fl-snapshot-1").exists());
+    // The next session begins a moment later.
+    until(|| {
+        program.tell("count 1");
+        let status = place.says(&["status", "--json"], 0);
+        status.contains("\"flush_ms\":1200000")
+    });
+    program.tell("on");
+    program.tell("count 2");
+    PolicyRun::edit(&place, &text("other", "20min"));
+    until(|| folder.join("fl-snapshot-2").exists());
+    let told = recording.end();
+    assert!(!told.contains("problem"), "{told}");
+    let values = place.values(&folder, "test:count");
+    assert_eq!(
+        (&values[..3], traces(&folder).join(" ")),
+        (&[0, 1, 2][..], "fl-snapshot-1/ping/fl fl-snapshot-2/ping/fl".to_owned())
+    );
+    assert!(told.contains(&format!("recorded {} events", values.len())), "{told}");
+}
+
+/// A policy may be called like a component: its trace, and the files in Genode's form, have folders of their own.
+#[test]
+fn policies_may_be_called_like_components() {
+    let place = Place::new();
+    let recording = PolicyRun::begin(
+        &place,
+        "[[policy]]\nname = \"ping\"\nlabel = \"init\"\nevents = \"test:count\"\n\
+         [[policy]]\nname = \"pong\"\nlabel = \"init -> pong\"\nformat = \"genode\"\nwriters = [\"ctf\", \"pcapng\"]\n\
+         [[policy]]\nname = \"gen\"\nlabel = \"init -> ping\"\nformat = \"genode\"\n",
+    );
+    let (mut init, mut ping, mut pong) =
+        (labeled(&place, "init"), labeled(&place, "init -> ping"), labeled(&place, "init -> pong"));
+    init.tell("count 5");
+    ping.tell("marks");
+    pong.tell("packets 2");
+    let told = recording.end();
+    assert!(told.contains("losses    none") && !told.contains("problem"), "{told}");
+    let folder = dated(&place).pop().expect("there is one");
+    assert_eq!(traces(&folder), ["init/ping", "init/ping-2"]);
+    assert!(folder.join("init/pong.pcapng").exists());
+    let text = place.says(&["print", &folder.display().to_string()], 0);
+    assert_eq!(text.matches(" test:count: ").count(), 5, "{text}");
+    assert!(text.contains("Rpc_call") && text.contains("packet:"), "{text}");
+}
+
 /// Genode's own files; `None`: they are not here, which is said.
 fn corpus(missing: &str) -> Option<PathBuf> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/genode");

@@ -62,7 +62,7 @@ impl Daemon {
             session.has_no_snapshot();
             return std::fs::remove_dir_all(&new);
         }
-        summary.output = session.snapshot_folder(&format!("snapshot-{}", session.snapshots()));
+        summary.output = session.free_snapshot_folder(session.snapshots());
         std::fs::rename(&new, &summary.output)?;
         // A reader may have deleted them already.
         let old = session.flush.keep(&summary, session.options.kept_bytes);

@@ -155,6 +155,13 @@ impl RecordingSession {
         }
     }
 
+    /// That of a snapshot with this number, or the next one that is free: in a tree, an earlier session may have had the
+    /// same name.
+    pub(crate) fn free_snapshot_folder(&self, number: u32) -> PathBuf {
+        let mut folders = (number..).map(|number| self.snapshot_folder(&format!("snapshot-{number}")));
+        folders.find(|folder| !folder.exists()).expect("numbers do not end")
+    }
+
     /// A session that writes the events that this one holds now, and no later ones.
     pub(crate) fn snapshot(&mut self, output: Option<PathBuf>, clocks: &mut WatchedClocks) -> std::io::Result<Self> {
         let until = if self.options.drains { settled(clocks) } else { [u64::MAX; 2] };
@@ -169,7 +176,7 @@ impl RecordingSession {
         clocks: &mut WatchedClocks,
     ) -> std::io::Result<Self> {
         let number = self.snapshots + 1;
-        let output = output.unwrap_or_else(|| self.snapshot_folder(&format!("snapshot-{number}")));
+        let output = output.unwrap_or_else(|| self.free_snapshot_folder(number));
         let mut options = SessionOptions { keep: Keep::Oldest, output, ..self.options.clone() };
         if std::mem::take(&mut options.drains) {
             // The limit is that of all snapshots together, and a snapshot has no parts.

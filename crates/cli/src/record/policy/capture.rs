@@ -49,19 +49,20 @@ fn find(folder: &Path, policy: &str, traces: &mut Vec<PathBuf>) {
         let rest = name.to_str().and_then(|name| name.strip_prefix(policy));
         let number = rest.map(|rest| rest.strip_prefix('-').unwrap_or(rest));
         let is_its = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
-        let path = inside.path();
-        if is_its && has_metadata(&path) {
+        let (path, before) = (inside.path(), traces.len());
+        find(&path, policy, traces);
+        // The folder of a component may have the policy's name, too: then its trace is inside.
+        let is_trace = || path.join("metadata").exists() || (traces.len() == before && has_parts(&path));
+        if is_its && is_trace() {
             traces.push(path);
-        } else {
-            find(&path, policy, traces);
         }
     }
 }
 
-/// A trace has metadata, or parts or clocks with metadata in its folder.
-fn has_metadata(path: &Path) -> bool {
-    let entries = || std::fs::read_dir(path).into_iter().flatten().flatten();
-    path.join("metadata").exists() || entries().any(|entry| entry.path().join("metadata").exists())
+/// A trace may have parts or clocks, with metadata in their folders.
+fn has_parts(path: &Path) -> bool {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| entry.path().join("metadata").exists())
 }
 
 /// Writes the packets of a trace, if it has some.

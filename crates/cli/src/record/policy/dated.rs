@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use kymo_recorder::client::{Client, ClientProblem, nonsense};
 use kymo_recorder::packets::{PacketCounts, PacketOptions, PacketProblem, PacketRecording, PacketSource};
-use kymo_recorder::protocol::{RecorderReply, RecorderRequest, RuleChange, SessionSummary, TriggerTurn};
+use kymo_recorder::protocol::{Keep, RecorderReply, RecorderRequest, RuleChange, SessionSummary, TriggerTurn};
 use kymo_recorder::rule::RuleOptions;
 use kymo_recorder::select::SessionSelection;
 use kymo_recorder::trigger::TriggerOptions;
@@ -205,7 +205,11 @@ impl DatedFolder {
     pub(super) fn take_over(&mut self, file: &PolicyFile) -> Result<(), ClientProblem> {
         let is_kept = |known: &PolicySession| {
             let same = file.recorded().find(|policy| policy.name == known.policy.name);
-            same.is_some_and(|policy| policy.how == known.policy.how)
+            same.is_some_and(|policy| {
+                // The memory of a program that is not its own any more has events that are to be written.
+                let keeps = policy.how.keep == Keep::Oldest || file.selection(&policy) == known.selection;
+                policy.how == known.policy.how && keeps
+            })
         };
         let over: Vec<String> =
             self.sessions.iter().filter(|known| !is_kept(known)).map(|known| known.policy.name.clone()).collect();

@@ -259,6 +259,7 @@ fn text_of(summary: &DatedSummary) -> String {
     for (policy, session) in sessions {
         let (events, programs) = (counted(session.events, "event"), counted(session.programs, "program"));
         text += &format!("  policy    {policy}: {events} of {programs}\n");
+        text += &(show::rules(session) + &show::triggers(session));
     }
     text += &packets.as_ref().map_or_else(String::new, show::packets);
     let written: u64 = captures.iter().map(|(_, packets)| packets).sum();

@@ -63,11 +63,16 @@ pub(super) fn write(recorded: &Path, policy: &str, folder: &Path) -> io::Result<
         .iter()
         .map(|trace| label_of(trace.path.strip_prefix(recorded).unwrap_or(&trace.path), policy))
         .collect();
-    let mut tree = GenodeTree { folder: folder.to_owned(), threads: HashMap::new(), taken: BTreeSet::new(), events: 0 };
+    let mut tree = GenodeTree {
+        folder: folder.to_owned(),
+        components: HashMap::new(),
+        threads: HashMap::new(),
+        taken: BTreeSet::new(),
+        events: 0,
+    };
     // Threads of a component may have the name of another component inside it.
     for label in &labels {
-        let component = folder.join(component_path(label));
-        fs::create_dir_all(&component)?;
+        tree.component(label)?;
     }
     for batch in messages {
         let batch = batch.map_err(io::Error::other)?;
@@ -122,6 +127,8 @@ type ThreadOfComponent = (String, u64, u64);
 /// A tree that is being written.
 struct GenodeTree {
     folder: PathBuf,
+    /// Folders by label.
+    components: HashMap<String, PathBuf>,
     threads: HashMap<ThreadOfComponent, ThreadFile>,
     /// Files of threads.
     taken: BTreeSet<PathBuf>,
@@ -181,11 +188,33 @@ impl GenodeTree {
         file.put(time, &event)
     }
 
+    /// Makes the folder of a component; one with another trace, of a policy with its name, is not it.
+    fn component(&mut self, label: &str) -> io::Result<()> {
+        if self.components.contains_key(label) {
+            return Ok(());
+        }
+        let plain = self.folder.join(component_path(label));
+        let numbered = |number: usize| {
+            let mut name = plain.file_name().unwrap_or_default().to_owned();
+            name.push(format!("-{number}"));
+            plain.with_file_name(name)
+        };
+        let mut folders = std::iter::once(plain.clone()).chain((2..).map(numbered));
+        let is_free = |folder: &PathBuf| {
+            fs::read(folder.join("metadata")).is_ok_and(|text| text == METADATA.as_bytes())
+                || !folder.join("metadata").exists()
+        };
+        let folder = folders.find(is_free).expect("numbers do not end");
+        fs::create_dir_all(&folder)?;
+        self.components.insert(label.to_owned(), folder);
+        Ok(())
+    }
+
     /// The file of a thread that has none.
     fn file(&mut self, label: &str, name: &[u8]) -> ThreadFile {
         let plain = component_path(&String::from_utf8_lossy(name).replace(" -> ", "__"));
         let plain = if plain == "metadata" || plain.starts_with('.') { format!("_{plain}") } else { plain };
-        let component = self.folder.join(component_path(label));
+        let component = &self.components[label];
         let numbered = (2..).map(|number| format!("{plain} ({number})"));
         let mut paths = std::iter::once(plain.clone()).chain(numbered).map(|name| component.join(name));
         let path = paths.find(|path| !self.taken.contains(path) && !path.exists()).expect("numbers do not end");
