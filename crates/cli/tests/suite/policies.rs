@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::SystemTime;
 
 use rustix::process::{Pid, Signal};
 
@@ -658,7 +659,10 @@ fn policies_may_be_called_like_components() {
     let (mut init, mut ping, mut pong) =
         (labeled(&place, "init"), labeled(&place, "init -> ping"), labeled(&place, "init -> pong"));
     init.tell("count 5");
+    let now = || u64::try_from(SystemTime::UNIX_EPOCH.elapsed().expect("it is later").as_nanos()).expect("it fits");
+    let before = now();
     ping.tell("marks");
+    let after = now();
     pong.tell("packets 2");
     let told = recording.end();
     assert!(told.contains("losses    none") && !told.contains("problem"), "{told}");
@@ -668,6 +672,14 @@ fn policies_may_be_called_like_components() {
     let text = place.says(&["print", &folder.display().to_string()], 0);
     assert_eq!(text.matches(" test:count: ").count(), 5, "{text}");
     assert!(text.contains("Rpc_call") && text.contains("packet:"), "{text}");
+    // Times are true, and not those of the folder's name.
+    let text = place.says(&["print", "--format", "json", &folder.join("init/ping-2").display().to_string()], 0);
+    for line in text.lines() {
+        let event: serde_json::Value = serde_json::from_str(line).expect("it is JSON");
+        let time = event["time"].as_u64().expect("it has a time");
+        // Clocks of programs are compared with that of the system.
+        assert!((before - 1_000_000..after + 1_000_000).contains(&time), "{before} {after} {line}");
+    }
 }
 
 /// Genode's own files; `None`: they are not here, which is said.

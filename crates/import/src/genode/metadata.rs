@@ -29,6 +29,8 @@ pub(super) fn metadata(
         clock.offset_s = ahead.div_euclid(i128::from(frequency)) as i64;
         clock.offset_cycles = ahead.rem_euclid(i128::from(frequency));
         clock.origin = ClockOrigin::UnixEpoch;
+    } else if is_since_1970(earliest, frequency) {
+        class.clock_classes[0].origin = ClockOrigin::UnixEpoch;
     }
     if let Some(FieldClass { kind: FieldKind::Structure(context), .. }) = &mut class.stream_classes[0].packet_context {
         let kind = FieldKind::NullTerminatedText(TextEncoding::Utf8);
@@ -40,6 +42,13 @@ pub(super) fn metadata(
         text.push_str(&capture::stream_text(id, has_data));
     }
     text.into_bytes()
+}
+
+/// Whether times are since 1970: kymo's recorder writes such ones, for which a machine would have to run for decades.
+/// Genode's are since the machine was started.
+pub(super) fn is_since_1970(earliest: u64, frequency: u64) -> bool {
+    const YEAR_2000_S: u64 = 946_684_800;
+    earliest / frequency.max(1) > YEAR_2000_S
 }
 
 /// The same for the same recording, whichever part of its tree is read.

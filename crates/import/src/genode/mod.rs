@@ -152,7 +152,11 @@ impl GenodeRecording {
                 recording.packets.add(thread);
             }
         }
-        if let Some(date) = date.filter(|_| !recording.streams.is_empty()) {
+        if metadata::is_since_1970(earliest, recording.class.clock_classes[0].frequency_hz) {
+            // They need no date.
+            recording.date = None;
+        }
+        if let Some(date) = recording.date.filter(|_| !recording.streams.is_empty()) {
             recording.notes.push(notes::note(Assumption::FolderDate, date.what()));
         }
         Ok(recording)
