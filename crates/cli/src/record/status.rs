@@ -12,6 +12,7 @@ use crate::CommandOutcome;
 use crate::arguments::{SessionsArguments, StatusArguments};
 use crate::message::plain_output;
 use crate::show::{bytes, counted, duration, grouped};
+use crate::stop::StopReason;
 
 /// The state of everything; `None`: there is no recorder.
 pub(crate) fn status() -> Result<Option<Status>, ClientProblem> {
@@ -152,4 +153,27 @@ pub(crate) fn show_unreachable(all: &[Unreachable], out: &mut impl Write) -> io:
     }
     writeln!(out, "\nnot to be recorded")?;
     all.iter().try_for_each(|one| writeln!(out, "  {}: {}", one.path.display(), one.why))
+}
+
+/// Shows what runs: all sessions, or the one of this name.
+pub(super) fn list(
+    name: Option<&str>,
+    json: bool,
+    tell: fn(&SessionStatus) -> io::Result<()>,
+) -> Result<CommandOutcome, RecordProblem> {
+    let mut sessions = status()?.map(|status| status.sessions).unwrap_or_default();
+    if let Some(name) = name {
+        sessions.retain(|session| session.summary.session == *name);
+        if sessions.is_empty() {
+            return Err(StopReason::Usage(format!("there is no session `{name}`")).into());
+        }
+    }
+    if json {
+        writeln!(plain_output(), "{}", serde_json::to_string(&sessions).map_err(io::Error::from)?)?;
+    } else if sessions.is_empty() {
+        writeln!(plain_output(), "no session is recorded now")?;
+    } else {
+        sessions.iter().try_for_each(tell)?;
+    }
+    Ok(CommandOutcome::Complete)
 }

@@ -43,21 +43,7 @@ pub(crate) fn run(arguments: &TriggerArguments) -> Result<CommandOutcome, Record
 
 /// Triggers of sessions that run.
 fn list(arguments: &TriggerArguments) -> Result<CommandOutcome, RecordProblem> {
-    let mut sessions = status::status()?.map(|status| status.sessions).unwrap_or_default();
-    if let Some(name) = &arguments.session {
-        sessions.retain(|session| session.summary.session == *name);
-        if sessions.is_empty() {
-            return Err(StopReason::Usage(format!("there is no session `{name}`")).into());
-        }
-    }
-    if arguments.json {
-        writeln!(plain_output(), "{}", serde_json::to_string(&sessions).map_err(io::Error::from)?)?;
-    } else if sessions.is_empty() {
-        writeln!(plain_output(), "no session is recorded now")?;
-    } else {
-        sessions.iter().try_for_each(tell)?;
-    }
-    Ok(CommandOutcome::Complete)
+    status::list(arguments.session.as_deref(), arguments.json, tell)
 }
 
 fn tell(session: &SessionStatus) -> io::Result<()> {
