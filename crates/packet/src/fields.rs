@@ -277,6 +277,11 @@ fn of_tcp(heads: &PacketHeads<'_>, tcp: &TcpSlice<'_>, field: HeadField) -> Datu
 }
 
 fn tcp_flags(tcp: &TcpSlice<'_>) -> String {
+    flag_names(tcp).collect::<Vec<_>>().join(" ")
+}
+
+/// The names of the flags that a segment has.
+pub fn flag_names(tcp: &TcpSlice<'_>) -> impl Iterator<Item = &'static str> {
     let flags = [
         (tcp.syn(), "SYN"),
         (tcp.fin(), "FIN"),
@@ -287,8 +292,7 @@ fn tcp_flags(tcp: &TcpSlice<'_>) -> String {
         (tcp.ece(), "ECE"),
         (tcp.cwr(), "CWR"),
     ];
-    let names: Vec<&str> = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name).collect();
-    names.join(" ")
+    flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name)
 }
 
 impl PacketHeads<'_> {

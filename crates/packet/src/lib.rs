@@ -15,6 +15,6 @@ mod heads;
 pub mod pcapng;
 
 pub use classic::{ClassicInstruction, take_all};
-pub use fields::{HeadField, PacketFacts};
+pub use fields::{HeadField, PacketFacts, flag_names};
 pub use filter::PacketFilter;
 pub use heads::{CLASSES, HEADS_MAX, HeadClass, IpVersion, PacketDirection, PacketHeads};

@@ -231,18 +231,8 @@ fn put_text<const SIZE: usize>(builder: &mut PacketBuilder, value: &str) {
 }
 
 fn put_flags(builder: &mut PacketBuilder, tcp: &TcpSlice<'_>) {
-    let flags = [
-        (tcp.syn(), "SYN"),
-        (tcp.fin(), "FIN"),
-        (tcp.rst(), "RST"),
-        (tcp.psh(), "PSH"),
-        (tcp.ack(), "ACK"),
-        (tcp.urg(), "URG"),
-        (tcp.ece(), "ECE"),
-        (tcp.cwr(), "CWR"),
-    ];
     let (mut text, mut at) = ([0; FLAGS_BYTES], 0);
-    for (_, name) in flags.into_iter().filter(|(is_set, _)| *is_set) {
+    for name in kymo_packet::flag_names(tcp) {
         if at > 0 {
             text[at] = b' ';
             at += 1;
