@@ -209,12 +209,7 @@ impl Daemon {
         let matched = Matched { session: known.name.clone(), notes, ..self.matched(&step.rule, known) };
         let mut selection = self.sessions[at].selection().clone();
         selection.take(step);
-        // Events recorded until now follow the old selection.
-        self.drain(DrainTiming::Now);
-        self.sessions[at].select(selection);
-        self.sessions[at].keep(&self.folder);
-        self.has_changed = true;
-        self.find();
+        self.select_at(at, selection);
         Ok(RecorderReply::Taken { matched })
     }
 
@@ -228,13 +223,17 @@ impl Daemon {
             let notes = self.check(&step.rule, Some(known))?;
             matched = Matched { session: known.name.clone(), notes, ..self.matched(&step.rule, known) };
         }
+        self.select_at(at, selection);
+        Ok(RecorderReply::Taken { matched })
+    }
+
+    fn select_at(&mut self, at: usize, selection: SessionSelection) {
         // Events recorded until now follow the old selection.
         self.drain(DrainTiming::Now);
         self.sessions[at].select(selection);
         self.sessions[at].keep(&self.folder);
         self.has_changed = true;
         self.find();
-        Ok(RecorderReply::Taken { matched })
     }
 
     fn check_trigger(&self, trigger: &TriggerOptions, session: &SessionOptions) -> Result<(), String> {

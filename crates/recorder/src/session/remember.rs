@@ -5,6 +5,7 @@
 //! Lanes are taken one after the other, so that the begin of another thread may not be known yet; the end is kept then.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use kymo_schema::definition::EventClass;
 
@@ -23,24 +24,24 @@ type ClassPlace = (u64, usize);
 #[derive(Debug, Default)]
 pub(crate) struct RecorderRules {
     classes: HashMap<ClassPlace, ClassRules>,
-    states: HashMap<(u64, String), RuleState>,
+    states: HashMap<(u64, Arc<str>), RuleState>,
     /// Programs that ask the rules themselves by now, and ticks of the first event that says so: later begins are not of
     /// interest.
     judging: HashMap<u64, u64>,
     /// Events kept and let go since the last call of [`RecorderRules::counts`], by program and rule.
-    counts: BTreeMap<(u64, String), RuleTotals>,
+    counts: BTreeMap<(u64, Arc<str>), RuleTotals>,
 }
 
 /// Rules about events of a class.
 #[derive(Debug, Default)]
 struct ClassRules {
-    begins: Vec<(String, RecorderKey)>,
+    begins: Vec<(Arc<str>, RecorderKey)>,
     asked: Vec<AskedRule>,
 }
 
 #[derive(Debug)]
 struct AskedRule {
-    name: String,
+    name: Arc<str>,
     test: RuleTest,
     /// The limit that was set for it, and those of kinds, by their hashes.
     set: Option<u64>,
@@ -81,7 +82,7 @@ impl RecorderRules {
             if rule.asks.begins_at(&name)
                 && let Some(key) = key(true)
             {
-                its.begins.push((rule.name.clone(), key));
+                its.begins.push((rule.name.as_str().into(), key));
             }
             let kind = match &rule.asks.test {
                 RuleTest::Over { per: Some(per), .. } => RecorderKey::new(class, &[Some(per)], facts).map(Some),
@@ -92,7 +93,7 @@ impl RecorderRules {
                 && let (Some(key), Some(kind)) = (key(false), kind)
             {
                 let limits = rule.limits.iter().flat_map(|(kind, ns)| kind_hashes(kind).map(|hash| (hash, *ns)));
-                let (name, test, set) = (rule.name.clone(), rule.asks.test.clone(), rule.set);
+                let (name, test, set) = (rule.name.as_str().into(), rule.asks.test.clone(), rule.set);
                 its.asked.push(AskedRule { name, test, set, limits: limits.collect(), key, kind });
             }
         }
@@ -111,10 +112,10 @@ impl RecorderRules {
         let is_over = self.judging.get(&place.0).is_some_and(|since| ticks > *since);
         let Some(its) = self.classes.get(&place).filter(|_| !is_over) else { return };
         for (rule, key) in &its.begins {
-            let state = self.states.entry((place.0, rule.clone())).or_default();
+            let state = self.states.entry((place.0, Arc::clone(rule))).or_default();
             let forgotten = state.make_room();
             if forgotten > 0 {
-                self.counts.entry((place.0, rule.clone())).or_default().forgotten += forgotten;
+                self.counts.entry((place.0, Arc::clone(rule))).or_default().forgotten += forgotten;
             }
             state.keys.insert(key.hash(event, 0), (ticks, 0));
         }
@@ -131,8 +132,8 @@ impl RecorderRules {
         let Some(its) = self.classes.get(&place) else { return EventFate::Keep };
         let mut fate = EventFate::Keep;
         for rule in &its.asked {
-            let state = self.states.entry((place.0, rule.name.clone())).or_default();
-            let counts = self.counts.entry((place.0, rule.name.clone())).or_default();
+            let state = self.states.entry((place.0, Arc::clone(&rule.name))).or_default();
+            let counts = self.counts.entry((place.0, Arc::clone(&rule.name))).or_default();
             let key = rule.key.hash(event, 0);
             let is_kept = match rule.test {
                 RuleTest::Over { limit, .. } => match state.keys.remove(&key) {
@@ -173,7 +174,7 @@ impl RecorderRules {
     }
 
     /// Events kept and let go since the last call, by program and rule.
-    pub(crate) fn counts(&mut self) -> BTreeMap<(u64, String), RuleTotals> {
+    pub(crate) fn counts(&mut self) -> BTreeMap<(u64, Arc<str>), RuleTotals> {
         std::mem::take(&mut self.counts)
     }
 

@@ -5,6 +5,7 @@
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use kymo_lane::{KeyHash, RuleCounts};
 use serde::{Deserialize, Serialize};
@@ -210,9 +211,9 @@ impl SessionRules {
     }
 
     /// The recorder has asked rules itself.
-    pub(crate) fn has_asked(&mut self, counts: BTreeMap<(u64, String), RuleTotals>) {
+    pub(crate) fn has_asked(&mut self, counts: BTreeMap<(u64, Arc<str>), RuleTotals>) {
         for ((program, rule), counts) in counts {
-            let place = self.places.entry(program).or_default().entry(rule).or_default();
+            let place = self.places.entry(program).or_default().entry(rule.to_string()).or_default();
             place.by_recorder = place.by_recorder.plus(counts);
         }
     }
