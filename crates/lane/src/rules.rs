@@ -238,6 +238,12 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         (f64::from_bits(limit), events)
     }
 
+    /// Counts an event of a kind without a running limit.
+    #[inline]
+    pub fn count_kind(&self, place: KindPlace) {
+        self.memory.add(place.0 + 8, 1);
+    }
+
     /// Sets a running limit. Of threads that do it at a time the last one counts: it is an estimate.
     #[inline]
     pub fn set_running_limit(&self, place: KindPlace, limit: f64) {

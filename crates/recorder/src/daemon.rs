@@ -529,8 +529,11 @@ impl Daemon {
         sessions.iter_mut().for_each(|session| session.beat(*drained, clocks));
         for program in served.iter_mut() {
             let is_resting = program.rest.is_resting();
-            if !is_resting {
+            // One that keeps nothing rests, and counts.
+            if !is_resting || sessions.iter().any(|session| session.counts(program.key())) {
                 program.tell_rules(sessions, clocks, false);
+            }
+            if !is_resting {
                 program.tell_problems(sessions);
                 let _ = program.grow(sessions, compiler);
             }

@@ -454,6 +454,9 @@ pub struct SessionSummary {
     /// Its rules, and what they have kept and let go.
     #[serde(default)]
     pub rules: Vec<RuleStatus>,
+    /// The same of rules that were removed or replaced: the last ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed_rules: Vec<RuleStatus>,
     /// Number of snapshots taken; `None`: the session writes all the time.
     #[serde(default)]
     pub snapshots: Option<u32>,

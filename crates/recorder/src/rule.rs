@@ -114,7 +114,17 @@ impl RuleOptions {
         if self.name.is_empty() || self.name.len() > 64 || !self.name.bytes().all(is_plain) {
             return Some("a rule's name has 1 to 64 letters, digits, `-`, `_` and `.`");
         }
+        if self.is_all_begins() {
+            return Some("all events of a rule begin: it is to be about others, behind them");
+        }
         self.asks.fault()
+    }
+
+    /// Whether each event that it names begins: none is left.
+    pub(crate) fn is_all_begins(&self) -> bool {
+        let RuleTest::Over { since, .. } = &self.asks.test else { return false };
+        let mut named = self.events.iter().filter(|pattern| !pattern.starts_with('!')).peekable();
+        named.peek().is_some() && named.all(|pattern| since.contains(pattern) || takes(since, pattern))
     }
 
     /// Its limit now, in words.
@@ -150,10 +160,10 @@ impl RuleOptions {
         Ok(())
     }
 
-    /// Whether it is about events of this name.
+    /// Whether it is about events of this name. Those that begin are not.
     #[must_use]
     pub fn takes_name(&self, event: &str) -> bool {
-        takes(&self.events, event)
+        takes(&self.events, event) && !self.asks.begins_at(event)
     }
 }
 
@@ -193,6 +203,19 @@ impl RuleQuestion {
             RuleTest::Every(count) => format!("every {count}{by}"),
             RuleTest::AtMost { events, ns } => format!("at most {events} in {}{by}", time(*ns)),
         }
+    }
+
+    /// The events that begin.
+    pub(crate) fn begins(&self) -> Option<&[String]> {
+        match &self.test {
+            RuleTest::Over { since, .. } => Some(since),
+            RuleTest::Every(_) | RuleTest::AtMost { .. } => None,
+        }
+    }
+
+    /// Whether events of this name are recorded because they begin.
+    pub(crate) fn shows(&self, event: &str) -> bool {
+        matches!(&self.test, RuleTest::Over { with_begins: true, .. }) && self.begins_at(event)
     }
 
     /// Whether events of this name are not recorded because they only begin.
@@ -266,6 +289,21 @@ impl RuleTotals {
     }
 }
 
+/// Events that the recorder has asked a rule about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RecorderCounts {
+    /// Those that the program has not.
+    pub(crate) asked: RuleTotals,
+    /// Of what the program has counted, what is otherwise.
+    pub(crate) undone: RuleTotals,
+}
+
+impl RecorderCounts {
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self { asked: self.asked.plus(other.asked), undone: self.undone.plus(other.undone) }
+    }
+}
+
 /// State of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleStatus {
@@ -299,6 +337,17 @@ pub struct RuleStatus {
 }
 
 impl RuleStatus {
+    /// Kinds with most events first, and the limits that were set for others.
+    pub(crate) fn sort_kinds(&mut self) {
+        for (name, ns) in &self.options.limits {
+            match self.kinds.iter_mut().find(|kind| kind.name == *name) {
+                Some(kind) => kind.set_ns = Some(*ns),
+                None => self.kinds.push(RuleKind { name: name.clone(), set_ns: Some(*ns), ..RuleKind::default() }),
+            }
+        }
+        self.kinds.sort_by(|one, other| other.events.cmp(&one.events).then_with(|| one.name.cmp(&other.name)));
+    }
+
     /// Its limit now, in nanoseconds or events; `None`: there is none yet.
     #[must_use]
     pub fn limit(&self) -> Option<u64> {

@@ -28,6 +28,7 @@ use crate::program::objects::ExecutableObject;
 use crate::program::run::LaneEnd;
 use crate::program::{Drained, Past, Process, Program, ProgramFacts};
 use crate::protocol::{Keep, LostEvents, SessionOptions, SessionStatus, SessionSummary};
+use crate::rule::RuleOptions;
 use crate::select::{RecordDecision, SelectionStep, SessionSelection};
 use crate::session::choosing::Choosing;
 use crate::session::firings::KeptFirings;
@@ -396,7 +397,7 @@ impl RecordingSession {
     /// Filters that the session asks of an event class; an empty list: it takes all events. `None`:
     /// it does not want the class.
     pub(crate) fn filters(&self, who: &ProgramId, class: &EventClass) -> Option<Vec<String>> {
-        match self.choosing.selection.chosen(&who.candidate(), &class.full_name(), class.level) {
+        match self.choosing.chosen(&who.candidate(), &class.full_name(), class.level) {
             RecordDecision::No => None,
             RecordDecision::Yes => Some(Vec::new()),
             RecordDecision::When(filters) => Some(filters),
@@ -412,12 +413,30 @@ impl RecordingSession {
     pub(crate) fn select(&mut self, selection: SessionSelection) {
         self.choosing.selection = selection.clone();
         self.options.selection = selection;
-        // Filters and choices belong to the old selection.
-        self.choosing.filters.clear();
         self.choosing.watched = self.triggers.rules();
         self.choosing.rules = self.rules.all().to_vec();
-        self.choosing.remembers.choose_again();
+        self.choose_again();
+    }
+
+    /// Filters and choices were made for other events or rules.
+    fn choose_again(&mut self) {
+        self.choosing.choose_again();
         self.outputs.iter_mut().for_each(|(_, output)| output.choose_again());
+    }
+
+    /// These of its rules are about events of a program, as far as they are known, and the others are not. Returns whether
+    /// that is new.
+    pub(crate) fn uses_rules(&mut self, program: u64, is_used: impl Fn(&RuleOptions) -> bool) -> bool {
+        let idle = self.rules.all().iter().filter(|rule| rule.asks.begins().is_some() && !is_used(rule));
+        let idle: BTreeSet<(u64, String)> = idle.map(|rule| (program, rule.name.clone())).collect();
+        let is_same = |of: &&(u64, String)| of.0 == program;
+        let is_new = !self.choosing.idle.iter().filter(is_same).eq(idle.iter());
+        if is_new {
+            self.choosing.idle.retain(|(of, _)| *of != program);
+            self.choosing.idle.extend(idle);
+            self.choose_again();
+        }
+        is_new
     }
 
     /// The recorder serves a program, which other sessions have drained so far.
@@ -490,6 +509,7 @@ impl RecordingSession {
         self.choosing.filters.retain(|(program, _), _| *program != key);
         self.rules.has_asked(self.choosing.remembers.counts());
         self.choosing.remembers.parts(key);
+        self.choosing.idle.retain(|(program, _)| *program != key);
         forgotten.into_iter().for_each(|key| {
             self.triggers.parts(key);
             self.rules.parts(key);
@@ -635,6 +655,7 @@ impl RecordingSession {
             running: processes(&self.present()),
             snapshots: (self.options.keep == Keep::Newest).then_some(self.snapshots),
             rules: self.rules.statuses(),
+            removed_rules: self.rules.removed().to_vec(),
             triggers: self.triggers.statuses(|clock, ticks| self.nanos(clock, ticks)),
             problems: self.problems.clone(),
             ..SessionSummary::default()

@@ -32,8 +32,8 @@ pub enum WordsProblemKind {
     NoPattern,
     /// A time is none, or is 0.
     Time,
-    /// A number of events is none, or is 0.
-    Count,
+    /// A number of events is none, or is 0, or is more than this.
+    Count(u32),
     /// An option stands there for the second time.
     Twice(String),
     /// There is nothing behind `when`.
@@ -48,8 +48,8 @@ pub enum WordsProblemKind {
     NameTaken,
     /// A limit is none.
     Limit,
-    /// More events than these.
-    Many(u32),
+    /// All events of a rule begin.
+    Begins,
     /// More fields than these.
     ManyFields(usize),
     /// Options of a trigger that exclude each other.
@@ -78,10 +78,11 @@ impl WordsProblem {
                 format!("`{found}` is no time"),
                 Some("a duration is a number and one of ns, us, ms, s, min, h, d: `1.5ms`".to_owned()),
             ),
-            Kind::Count => (
-                format!("`{found}` is no number of events"),
-                Some(format!("a number of events is at least 1, and at most {}", u32::MAX)),
-            ),
+            Kind::Count(most) => {
+                let is_more = found.bytes().all(|byte| byte.is_ascii_digit()) && found.parse() != Ok(0_u32);
+                let what = if is_more { "are too many events" } else { "is no number of events" };
+                (format!("`{found}` {what}"), Some(format!("a number of events is at least 1, and at most {most}")))
+            }
             Kind::Twice(word) => {
                 (format!("`{word}` stands here for the second time"), Some("leave one out".to_owned()))
             }
@@ -101,11 +102,17 @@ impl WordsProblem {
                 Some("it stands before the rest, with a colon: `end: ...`".to_owned()),
             ),
             Kind::NameTaken => (format!("another one is called `{found}`"), Some("names differ".to_owned())),
+            Kind::Limit if found.parse::<f64>().is_ok() => {
+                (format!("`{found}` has no unit"), Some(format!("one of ns, us, ms, s, min, h, d: `{found}ms`")))
+            }
             Kind::Limit => {
-                let help = "a limit is a time, such as `5ms`, or a percentile, such as `p99` or `p99.9`";
+                let help = "a limit is a time, such as `5ms`, or a percentile with at most four digits behind the point, such as `p99.9`";
                 (format!("`{found}` is no limit"), Some(help.to_owned()))
             }
-            Kind::Many(most) => (format!("`{found}` events are too many"), Some(format!("at most {most}"))),
+            Kind::Begins => (
+                "all of these events begin".to_owned(),
+                Some("the rule is about others, behind them: `http:end over 5ms since http:begin`".to_owned()),
+            ),
             Kind::ManyFields(most) => {
                 (format!("`{found}` are too many fields"), Some(format!("a key has at most {most}")))
             }
@@ -236,8 +243,9 @@ pub(crate) fn time(words: &mut OptionWords<'_>) -> Result<u64, WordsProblem> {
     nanos.ok_or_else(|| word.problem(WordsProblemKind::Time))
 }
 
-pub(crate) fn count(words: &mut OptionWords<'_>) -> Result<u32, WordsProblem> {
+/// A number of events: from 1 to `most`.
+pub(crate) fn count(words: &mut OptionWords<'_>, most: u32) -> Result<u32, WordsProblem> {
     let Some(word) = words.take() else { return Err(words.expected("a number of events", None, None)) };
-    let count = word.text.parse().ok().filter(|count| *count > 0);
-    count.ok_or_else(|| word.problem(WordsProblemKind::Count))
+    let count = word.text.parse().ok().filter(|count| (1..=most).contains(count));
+    count.ok_or_else(|| word.problem(WordsProblemKind::Count(most)))
 }

@@ -229,7 +229,13 @@ impl JudgedRule {
             }
         };
         // The running limit goes on also while another one is set, so that it is known when it is asked for.
-        let running = place.filter(|_| part != 0).map(|place| follow(program, place, part, ticks));
+        let running = match place {
+            Some(place) if part != 0 => Some(follow(program, place, part, ticks)),
+            place => {
+                place.into_iter().for_each(|place| program.count_kind(place));
+                None
+            }
+        };
         match if set != 0 { set } else { limit } {
             0 => running.unwrap_or(true),
             limit => ticks > limit,

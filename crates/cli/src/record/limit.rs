@@ -24,6 +24,7 @@ pub(crate) fn run(arguments: &LimitArguments) -> Result<CommandOutcome, RecordPr
     } else {
         tell(&status)?;
     }
+    arguments.kind.iter().filter_map(|kind| unknown_kind(kind, arguments, &status)).for_each(|why| super::warn(&why));
     if !is_new {
         return Ok(CommandOutcome::Complete);
     }
@@ -45,6 +46,19 @@ fn change(arguments: &LimitArguments) -> Result<Option<RuleChange>, StopReason> 
         }
         (None, None, None, _) => None,
     })
+}
+
+/// No event was of this kind so far.
+fn unknown_kind(kind: &str, arguments: &LimitArguments, status: &SessionStatus) -> Option<String> {
+    let mut rules = status.summary.rules.iter();
+    let rule = rules.find(|rule| arguments.rule.as_ref().is_none_or(|name| *name == rule.options.name))?;
+    let seen: Vec<&str> = rule.kinds.iter().filter(|kind| kind.events > 0).map(|kind| kind.name.as_str()).collect();
+    if seen.contains(&kind) {
+        return None;
+    }
+    let near = kymo_recorder::nearest(kind, seen.iter().copied());
+    let help = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+    Some(format!("no event of rule `{}` was of kind `{kind}` so far{help}", rule.options.name))
 }
 
 /// Rules of sessions that run.

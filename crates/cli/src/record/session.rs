@@ -307,7 +307,8 @@ impl SessionEnding<'_> {
         let (counters, printed, packets) = (counters.as_ref(), printed.as_ref(), packets.as_ref());
         tell(&summary, &SessionFacts { captured, packets, counters, command, chooses_programs, printed }, json)?;
         let is_printed = printed.is_none_or(|printed| printed.is_whole(&summary));
-        let is_whole = summary.problems.is_empty() && summary.lost.unwritten == 0 && is_printed;
+        let is_meant = summary.problems.is_empty() && summary.rules.iter().all(|rule| rule.problems.is_empty());
+        let is_whole = is_meant && summary.lost.unwritten == 0 && is_printed;
         let outcome = if is_whole { CommandOutcome::Complete } else { CommandOutcome::Incomplete };
         Ok((outcome, printed.is_some_and(ConsoleResult::is_closed)))
     }
@@ -512,6 +513,12 @@ fn options(
         selection.take(packets::selects(own));
     }
     let (contexts, namespaces, own_contexts) = contexts(&arguments.context)?;
+    let names_time = arguments.filter.as_ref().is_some_and(|filter| filter.contains("took_ns"));
+    if names_time && !arguments.rules.is_empty() {
+        warn(
+            "`--filter` is asked before `--only`, and `took_ns` comes from that: `--only '... over 5ms since ...'` is a limit",
+        );
+    }
     if arguments.pool_size.is_some_and(|bytes| bytes > POOL_MOST) {
         return Err(StopReason::Usage("a program has at most 128MiB: `--pool-size` is more".to_owned()));
     }

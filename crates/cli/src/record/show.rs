@@ -110,6 +110,11 @@ pub(super) fn rules(summary: &SessionSummary) -> String {
     let mut text = Vec::new();
     // Memory takes any text.
     summary.rules.iter().for_each(|status| rule_status(status, &mut text).expect("there is memory"));
+    for RuleStatus { options, words, kept, let_go, .. } in &summary.removed_rules {
+        let (kept, all) = (grouped(*kept), counted(kept + let_go, "event"));
+        let line = writeln!(text, "  rule      {}: kept {kept} of {all} until it was removed ({words})", options.name);
+        line.expect("there is memory");
+    }
     String::from_utf8_lossy(&text).into_owned()
 }
 
@@ -171,6 +176,7 @@ fn nothing(summary: &SessionSummary, told: &SessionFacts<'_>) -> String {
              parents (env -i of a daemon), or if libkymo.so was not found; `kymo doctor` checks this machine"
         ),
         None if programs == 0 => "no program was found that records; `kymo doctor` says why that may be".to_owned(),
+        _ if summary.rules.iter().any(|rule| rule.let_go > 0) => "the rules kept no event".to_owned(),
         _ if summary.filtered > 0 => "the filter kept no event".to_owned(),
         _ => "no selected event occurred; `kymo status --events` shows the events of programs while a session runs"
             .to_owned(),

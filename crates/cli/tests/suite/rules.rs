@@ -127,6 +127,8 @@ fn a_running_limit_follows_the_times() {
     // All long jobs are odd: a fifth of those.
     assert!(kind("even")["running_ns"].as_u64() < kind("odd")["running_ns"].as_u64(), "{status}");
     place.says(&["limit", "end", "1h", "--kind", "even"], 0);
+    let told_of = place.says(&["limit", "end", "1h", "--kind", "evne"], 0);
+    assert!(told_of.contains("no event of rule `end` was of kind `evne` so far; did you mean `even`?"), "{told_of}");
     let before = status["kept"].as_u64().expect("a number");
     assert!((300..1600).contains(&before), "{status}");
     program.tell("jobs 400");
@@ -236,14 +238,23 @@ fn rules_are_added_changed_and_removed() {
         let told = place.says(words, status);
         assert!(told.contains(why), "{words:?}: {told}");
     }
-    let told_of = place.says(&["limit", "--add", "lost: test:ned over 5ms since test:begin by valeu"], 1);
+    let told_of = place.says(&["limit", "--add", "lost: test:ned over 5ms since test:b* by valeu"], 1);
     for why in [
         "no event of a program is called `test:ned`; did you mean `test:end`?",
         "test:begin has no field `valeu`; there is `value`",
     ] {
         assert!(told_of.contains(why), "{told_of}");
     }
-    place.says(&["stop"], 0);
+    for words in [&["limit", "--add"][..], &["record", "--output", "other", "--detach", "--only"]] {
+        let told_of = place.says(&[words, &["test:end over 5ms since test:begin by valeu"]].concat(), 2);
+        assert!(told_of.contains("rule `end`: test:end has no field `valeu`; there is `value`"), "{told_of}");
+    }
+    let summary = place.json(&["stop", "--json"])[0].clone();
+    let removed: Vec<[u64; 4]> =
+        summary["removed_rules"].as_array().expect("there are some").iter().map(told).collect();
+    assert_eq!(removed, [[2, 8, 0, 0], [2, 8, 0, 0]]);
+    let text = place.says(&["print", "--event", "kymo:rule", "some"], 0);
+    assert_eq!(text.matches("kept = 2, let_go = 8").count(), 2, "{text}");
     let wanted: Vec<u64> = (0..12).chain([20, 25, 30, 31]).collect();
     assert_eq!(counts(&place, "some"), wanted);
 }
@@ -374,4 +385,139 @@ fn rules_hold_in_a_storm() {
     assert!(timed().all(|(_, took)| (5_000_000..60_000_000_000).contains(&took)), "{rule}");
     let long = found.iter().filter(|(value, _)| value % 2 == 1).count() as u64;
     assert_eq!(long, numbers[1] + 5 * 3, "{rule}");
+}
+
+const SERVER: &str = r#"
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <kymo/kymo.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+KYMO_EVENT(job, begin, KYMO_U64(id), KYMO_TEXT(kind));
+KYMO_EVENT(job, end, KYMO_U64(id), KYMO_TEXT(kind));
+KYMO_EVENT(job, poll, KYMO_U64(id));
+KYMO_EVENT(job, error, KYMO_F64(load));
+
+enum { THREADS = 4, JOBS = 100, LIMIT = 5000000 };
+static atomic_ulong slow;
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* Every tenth job is long, and has an odd number. */
+static void *thread(void *number)
+{
+    for (uint64_t i = 0; i < JOBS; ++i) {
+        const uint64_t id = ((uint64_t)number << 32 | i << 1) + (i % 10 == 3);
+        const struct timespec length = {0, i % 10 == 3 ? 12000000 : 100000};
+        const uint64_t begin = now();
+        kymo_job_begin(id, i % 2 ? "odd" : "even");
+        nanosleep(&length, NULL);
+        kymo_job_end(id, i % 2 ? "odd" : "even");
+        if (now() - begin > LIMIT)
+            atomic_fetch_add(&slow, 1);
+        kymo_job_poll(i);
+        kymo_job_error(0.5);
+    }
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t threads[THREADS];
+    for (uintptr_t i = 0; i < THREADS; ++i)
+        pthread_create(&threads[i], NULL, thread, (void *)i);
+    for (int i = 0; i < THREADS; ++i)
+        pthread_join(threads[i], NULL);
+    printf("%lu\n", (unsigned long)slow);
+    return 0;
+}
+"#;
+
+/// Records the server with these words; returns the jobs that may have been long, and the summary.
+fn serve(place: &Place, server: &str, words: &[&str]) -> (u64, Value) {
+    let record = [&["record", "--output", "server.ctf", "--json"], words, &["--", server]].concat();
+    let output = place.kymo(&record).output().expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (slow, told) = text.split_once('\n').expect("it says both");
+    (slow.parse().expect("a number"), serde_json::from_str(told).expect("it is one object"))
+}
+
+/// ID and time of an end.
+fn end_of(line: &str) -> (u64, u64) {
+    let event: Value = serde_json::from_str(line).expect("each line is an object");
+    let field = |name: &str| event["payload"][name].as_u64().unwrap_or_else(|| panic!("{line}"));
+    (field("id"), field("took_ns"))
+}
+
+fn how_many(place: &Place, event: &str) -> usize {
+    place.says(&["print", "--event", event, "server.ctf"], 0).lines().count()
+}
+
+/// A program that starts asks its rules a moment after its first events: what it keeps goes on from these.
+#[test]
+fn rules_hold_from_the_first_event_on() {
+    let Some(built) = library() else { return };
+    let place = Place::new();
+    let server = program(&place.path(""), &built, "server", SERVER).display().to_string();
+    let begin = |words: &[&str]| {
+        let _ = std::fs::remove_dir_all(place.path("server.ctf"));
+        serve(&place, &server, words)
+    };
+    // The begins are not selected: the rule knows them all the same.
+    let (slow, summary) =
+        begin(&["--event", "job:end", "--only", "job:* over 5ms since job:begin by id", "--only", "job:poll every 10"]);
+    let text = place.says(&["print", "--event", "job:end", "--format", "json", "server.ctf"], 0);
+    let found: Vec<(u64, u64)> = text.lines().map(end_of).collect();
+    let [kept, let_go, unknown, _] = told(&summary["rules"][0]);
+    assert_eq!((kept + let_go, unknown, kept), (400, 0, found.len() as u64), "{summary}");
+    assert!((40..=slow).contains(&kept) && found.iter().all(|(_, took)| *took > 5_000_000));
+    assert_eq!(found.iter().filter(|(id, _)| id % 2 == 1).count(), 40);
+    let problems = &summary["rules"][1]["problems"][0];
+    assert_eq!(problems, "the session selects no event of the rule: `--event job:poll` does", "{summary}");
+    // They are recorded where the rule says so, whatever the session selects.
+    let words = ["--event", "job:end", "--only", "job:end over 5ms since job:begin by id per kind with begins"];
+    let (_, summary) = begin(&words);
+    assert_eq!(how_many(&place, "job:begin"), 400, "{summary}");
+    let kinds = summary["rules"][0]["kinds"].as_array().expect("it has kinds");
+    let mut names: Vec<&str> = kinds.iter().map(|kind| kind["name"].as_str().expect("a name")).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["even", "odd"]);
+    let (_, summary) = begin(&["--only", "job:poll every 10", "--only", "job:error at most 3 in 1h"]);
+    let rules: Vec<[u64; 4]> = summary["rules"].as_array().expect("rules").iter().map(told).collect();
+    assert!((39..=40).contains(&rules[0][0]) && rules[0][1] == 400 - rules[0][0], "{summary}");
+    assert_eq!(rules[1], [3, 397, 0, 0]);
+    assert_eq!(how_many(&place, "job:error"), 3);
+}
+
+/// A rule that no event has the fields for lets nothing go, and hides no events that begin.
+#[test]
+fn rules_about_nothing_change_nothing() {
+    let Some(built) = library() else { return };
+    let place = Place::new();
+    let server = program(&place.path(""), &built, "server", SERVER).display().to_string();
+    let rules = [
+        ("job:end over 5ms since job:begin by name", "job:begin has no field `name`"),
+        (
+            "job:edn over 5ms since job:begin by id",
+            "no event of a program is called `job:edn`; did you mean `job:end`?",
+        ),
+        ("job:error every 5 by load", "`load` of job:error is no whole number and no text: it cannot be a key"),
+    ];
+    let words: Vec<&str> = rules.iter().flat_map(|(words, _)| ["--only", *words]).collect();
+    let (_, summary) = serve(&place, &server, &words);
+    for (at, (_, why)) in rules.iter().enumerate() {
+        let rule = &summary["rules"][at];
+        assert_eq!((told(rule), &rule["problems"][0]), ([0; 4], &Value::from(*why)), "{summary}");
+    }
+    for event in ["job:begin", "job:end", "job:error"] {
+        assert_eq!(how_many(&place, event), 400, "{event}");
+    }
 }

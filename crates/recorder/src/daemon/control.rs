@@ -151,7 +151,7 @@ impl Daemon {
     /// and its limit: nanoseconds, or events. Later versions may add numbers.
     fn rule_counts(&mut self, sessions: &[String], name: &str) -> Result<[u64; 5], String> {
         self.drain(DrainTiming::Now);
-        self.count_rules();
+        self.count_rules(false);
         let statuses = self.session_statuses();
         let its = statuses.iter().filter(|status| sessions.contains(&status.summary.session));
         let rules: Vec<&RuleStatus> =

@@ -148,7 +148,12 @@ fn text(number: u64, sessions: &[RecordingSession]) -> String {
         let steps = session.selection().steps();
         // Programs record the events of triggers too: the recorder looks at those of their first instant.
         let armed = session.triggers.all().iter().filter(|trigger| trigger.is_armed);
-        let watched: Vec<SelectionStep> = armed.map(|trigger| trigger_step(&trigger.options.rule)).collect();
+        let watched = armed.map(|trigger| step_within(trigger.options.rule.clone()));
+        // And those that begin something for a rule.
+        let begins = session.rules.all().iter().filter_map(|rule| rule.asks.begins());
+        let begins =
+            begins.map(|events| step_within(SelectionRule { events: events.to_vec(), ..SelectionRule::default() }));
+        let watched: Vec<SelectionStep> = watched.chain(begins).collect();
         let filters = steps.iter().chain(&watched).flat_map(|step| step.rule.filter_texts());
         let contexts = filters.fold(session.options.contexts, |all, filter| all | contexts_named(&filter));
         let tag = session.tags().next();
@@ -159,9 +164,9 @@ fn text(number: u64, sessions: &[RecordingSession]) -> String {
     writer.finish()
 }
 
-/// A trigger's events, of programs that the session takes anyway.
-fn trigger_step(rule: &SelectionRule) -> SelectionStep {
-    SelectionStep { act: StepKind::Enable, rule: SelectionRule { is_within: true, ..rule.clone() } }
+/// More events, of programs that the session takes anyway.
+fn step_within(rule: SelectionRule) -> SelectionStep {
+    SelectionStep { act: StepKind::Enable, rule: SelectionRule { is_within: true, ..rule } }
 }
 
 fn write(writer: &mut SelectionWriter, step: &SelectionStep) {

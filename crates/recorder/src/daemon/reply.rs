@@ -13,6 +13,7 @@ use crate::protocol::{
     CLASSES_BYTES_MAX, ClassStatus, ClassesStatus, Keep, Matched, ProgramStatus, RecorderReply, RecorderRequest,
     SessionOptions, SessionStatus, Status, TriggerTurn,
 };
+use crate::rule::{RuleOptions, RuleStatus};
 use crate::select::{SelectionRule, SelectionStep, SessionSelection};
 use crate::session::RecordingSession;
 use crate::session::matches::{near_names, possible};
@@ -58,24 +59,7 @@ impl Daemon {
         } else if self.sessions.iter().any(|session| session.name == options.name) {
             return Err(format!("there is a session `{}` already: `kymo stop {0}` ends it", options.name));
         }
-        for step in options.selection.steps() {
-            self.check(&step.rule, None)?;
-        }
-        if options.triggers.len() > TRIGGERS_MAX {
-            return Err(format!("a session has at most {TRIGGERS_MAX} triggers"));
-        }
-        if options.triggers.iter().any(|trigger| trigger.rule.filter.is_some()) {
-            self.find();
-        }
-        for (at, trigger) in options.triggers.iter().enumerate() {
-            self.check_trigger(trigger, &options)?;
-            self.check_expression(&trigger.rule, &options.selection)
-                .map_err(|why| format!("trigger `{}`: {why}", trigger.name))?;
-            if options.triggers[..at].iter().any(|known| known.name == trigger.name) {
-                return Err(format!("there are two triggers `{}`", trigger.name));
-            }
-        }
-        rules::check(&options.rules)?;
+        self.check_options(&options)?;
         let owner = (!options.is_detached).then_some(who);
         let (output, is_tree) = (options.output.clone(), options.components.is_some());
         if options.components.as_deref().is_some_and(|name| !name.bytes().all(is_plain) || name.starts_with('.')) {
@@ -105,9 +89,43 @@ impl Daemon {
         self.has_changed = true;
         // Programs that already run are switched on before the client gets the reply.
         self.find();
+        self.count_rules(false);
         let session = self.sessions.iter().find(|session| session.name == name && session.has_programs());
-        let notes = session.map_or_else(Vec::new, |session| session.triggers.warnings());
+        let notes = session.map_or_else(Vec::new, |session| {
+            let rules = session.rules.statuses();
+            let told = |rule: &RuleStatus| {
+                let name = rule.options.name.clone();
+                rule.problems.iter().map(move |why| format!("rule `{name}`: {why}")).collect::<Vec<_>>()
+            };
+            session.triggers.warnings().into_iter().chain(rules.iter().flat_map(told)).collect()
+        });
         Ok(RecorderReply::Started { session: name, output, notes })
+    }
+
+    /// Why a session cannot have this selection, and these triggers and rules.
+    fn check_options(&mut self, options: &SessionOptions) -> Result<(), String> {
+        for step in options.selection.steps() {
+            self.check(&step.rule, None)?;
+        }
+        if options.triggers.len() > TRIGGERS_MAX {
+            return Err(format!("a session has at most {TRIGGERS_MAX} triggers"));
+        }
+        let of_triggers: Vec<RuleOptions> = options.triggers.iter().filter_map(TriggerOptions::as_rule).collect();
+        let all_rules = || options.rules.iter().chain(&of_triggers);
+        if options.triggers.iter().any(|trigger| trigger.rule.filter.is_some()) || all_rules().next().is_some() {
+            self.find();
+        }
+        for (at, trigger) in options.triggers.iter().enumerate() {
+            self.check_trigger(trigger, options)?;
+            self.check_expression(&trigger.rule, &options.selection)
+                .map_err(|why| format!("trigger `{}`: {why}", trigger.name))?;
+            if options.triggers[..at].iter().any(|known| known.name == trigger.name) {
+                return Err(format!("there are two triggers `{}`", trigger.name));
+            }
+        }
+        rules::check(&options.rules)?;
+        all_rules().try_for_each(|rule| self.check_keys(rule, &options.selection))?;
+        Ok(())
     }
 
     fn free_name(&self, name: &str) -> String {
@@ -137,7 +155,7 @@ impl Daemon {
     }
 
     /// All known event classes, each with its program.
-    fn classes(&self) -> Vec<(&ProgramId, &EventClass)> {
+    pub(super) fn classes(&self) -> Vec<(&ProgramId, &EventClass)> {
         let served = self.served.iter().flat_map(|served| served.events().map(|(_, class)| (&served.who, &**class)));
         let seen = self.seen.iter().flat_map(|seen| seen.events.iter().map(|class| (&seen.who, &**class)));
         served.chain(seen).collect()
@@ -259,6 +277,7 @@ impl Daemon {
         }
         let known = &self.sessions[at];
         let notes = self.check_expression(&trigger.rule, known.selection())?;
+        trigger.as_rule().iter().try_for_each(|rule| self.check_keys(rule, known.selection()))?;
         let mut matched = Matched { session: known.name.clone(), notes, ..self.matched(&trigger.rule, known) };
         // Events recorded until now follow the old triggers.
         self.drain(DrainTiming::Now);
@@ -372,7 +391,7 @@ impl Daemon {
             let its = || self.served.iter().filter(|served| session.takes_program(&served.who));
             for rule in &mut status.summary.rules {
                 its().for_each(|served| served.add_rule(rule, &session.rules));
-                rules::sort_kinds(rule);
+                rule.sort_kinds();
             }
             for trigger in &mut status.triggers {
                 its().for_each(|served| served.add_trigger(&session.name, trigger, &session.triggers));
@@ -413,7 +432,7 @@ impl Daemon {
 
     fn status(&mut self) -> Status {
         self.find();
-        self.count_rules();
+        self.count_rules(false);
         let served = self.served.iter().map(|served| (&served.who, served.status(&self.sessions)));
         let seen = self.seen.iter().map(|seen| (&seen.who, seen.status.clone()));
         Status {

@@ -1,10 +1,13 @@
 //! Requests about rules.
 
+use kymo_schema::definition::EventClass;
+
 use super::Daemon;
 use crate::program::DrainTiming;
 use crate::protocol::{Matched, RecorderReply, RuleChange};
-use crate::rule::{RULES_MAX, RuleKind, RuleOptions, RuleStatus};
-use crate::select::SelectionRule;
+use crate::rule::{RULES_MAX, RuleOptions};
+use crate::select::{SelectionRule, SessionSelection};
+use crate::session::serve::rules::keys;
 
 impl Daemon {
     pub(super) fn rule(&mut self, session: Option<&str>, change: RuleChange) -> Result<RecorderReply, String> {
@@ -17,6 +20,7 @@ impl Daemon {
             all.retain(|known| known.name != rule.name);
             all.push((**rule).clone());
             check(&all)?;
+            self.check_keys(rule, self.sessions[at].selection())?;
             let events = SelectionRule { events: rule.events.clone(), ..SelectionRule::default() };
             let found = self.matched(&events, &self.sessions[at]);
             matched = Matched { session: name.clone(), ..found };
@@ -24,6 +28,7 @@ impl Daemon {
         // Events recorded until now follow the old rules.
         self.drain(DrainTiming::Now);
         let is_limit = matches!(change, RuleChange::Limit { .. });
+        self.count_rules(!is_limit);
         self.sessions[at].rule(|rules| match change {
             RuleChange::Set(rule) => {
                 rules.set(*rule);
@@ -50,17 +55,37 @@ impl Daemon {
             self.has_changed = true;
             self.find();
         }
-        self.count_rules();
+        self.count_rules(false);
         let status = Box::new(self.session_statuses().swap_remove(at));
         Ok(RecorderReply::Ruled { matched, status })
     }
 }
 
 impl Daemon {
-    /// Sessions learn what programs have counted for their rules by now.
-    pub(super) fn count_rules(&mut self) {
+    /// Why a rule cannot be about the events that it names; events that no program has yet may have the fields.
+    pub(super) fn check_keys(&self, rule: &RuleOptions, selection: &SessionSelection) -> Result<(), String> {
+        let classes = self.classes();
+        let its = classes.iter().filter(|(who, _)| selection.takes_program(&who.candidate()));
+        let names: Vec<(&EventClass, String)> = its.map(|(_, class)| (*class, class.full_name())).collect();
+        for (is_begin, patterns) in [(false, &rule.events[..]), (true, rule.asks.begins().unwrap_or_default())] {
+            // Another event that matches a pattern with `*` may have them.
+            if patterns.iter().any(|pattern| pattern.contains(['*', '?'])) {
+                continue;
+            }
+            let takes = |name: &str| if is_begin { rule.asks.begins_at(name) } else { rule.takes_name(name) };
+            let matching = names.iter().filter(|(_, name)| takes(name));
+            let misfits = matching.map(|(class, _)| keys(&rule.asks, class, is_begin).err());
+            if let Some(why) = misfits.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().next()) {
+                return Err(format!("rule `{}`: {why}", rule.name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sessions learn what programs have counted for their rules by now; their traces, too, if these counts may be the last.
+    pub(super) fn count_rules(&mut self, is_last: bool) {
         let Self { served, sessions, clocks, .. } = self;
-        served.iter_mut().for_each(|program| program.tell_rules(sessions, clocks, false));
+        served.iter_mut().for_each(|program| program.tell_rules(sessions, clocks, is_last));
     }
 }
 
@@ -84,17 +109,4 @@ fn unknown(session: &str, rule: &str, all: &[RuleOptions]) -> String {
     let names: Vec<&str> = all.iter().map(|rule| rule.name.as_str()).collect();
     let its = if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) };
     format!("session `{session}` has no rule `{rule}`: {its}")
-}
-
-/// Kinds with most events first, and the limits that were set for them.
-pub(super) fn sort_kinds(rule: &mut RuleStatus) {
-    for (name, ns) in &rule.options.limits {
-        match rule.kinds.iter_mut().find(|kind| kind.name == *name) {
-            Some(kind) => kind.set_ns = Some(*ns),
-            None => {
-                rule.kinds.push(RuleKind { name: name.clone(), set_ns: Some(*ns), ..RuleKind::default() });
-            }
-        }
-    }
-    rule.kinds.sort_by(|one, other| other.events.cmp(&one.events).then_with(|| one.name.cmp(&other.name)));
 }

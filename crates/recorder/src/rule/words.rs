@@ -57,19 +57,27 @@ impl RuleOptions {
 fn parse(text: &str) -> Result<(RuleOptions, Option<Range<usize>>), WordsProblem> {
     let mut words = OptionWords::of(text);
     let name = name(&mut words)?;
+    let place = words.peek();
     let events = words::patterns(&mut words, &QUESTIONS)?;
     let asks = question(&mut words)?;
     if let Some(other) = words.take() {
-        let near = nearest(other.text, ["by", "per", "with"]).first().map(|near| format!("did you mean `{near}`?"));
-        let help = if other.text == "per" {
-            Some("kinds are those of `over`; `by FIELD` tells all values apart".to_owned())
-        } else {
-            near
+        let (expected, known) = match asks.test {
+            RuleTest::Over { .. } => (KEYS_EXPECTED, &["by", "per", "with"][..]),
+            RuleTest::Every(_) | RuleTest::AtMost { .. } => ("`by FIELD` or the end", &["by"][..]),
         };
-        return Err(words.expected(KEYS_EXPECTED, Some(&other), help));
+        let help = match other.text {
+            "per" => Some("kinds are those of `over`; `by FIELD` tells all values apart".to_owned()),
+            "with" => Some("only `over` has events that begin".to_owned()),
+            text => nearest(text, known.iter().copied()).first().map(|near| format!("did you mean `{near}`?")),
+        };
+        return Err(words.expected(expected, Some(&other), help));
     }
-    let (name, span) = name.map_or_else(|| (plain(&events[0]), None), |name| (name.text.to_owned(), Some(name.span)));
-    Ok((RuleOptions { name, events, asks, set: None, limits: BTreeMap::new() }, span))
+    let (name, span) = name.map_or_else(|| (plain(&events), None), |name| (name.text.to_owned(), Some(name.span)));
+    let rule = RuleOptions { name, events, asks, set: None, limits: BTreeMap::new() };
+    match place.filter(|_| rule.is_all_begins()) {
+        Some(place) => Err(place.problem(WordsProblemKind::Begins)),
+        None => Ok((rule, span)),
+    }
 }
 
 /// The name, with a colon behind it.
@@ -98,14 +106,10 @@ pub(crate) fn question(words: &mut OptionWords<'_>) -> Result<RuleQuestion, Word
                 with_begins: false,
             }
         }
-        Some("every") => RuleTest::Every(words::count(words)?),
+        Some("every") => RuleTest::Every(words::count(words, u32::MAX)?),
         Some("at") => {
             let _ = words.next_if("most");
-            let place = words.peek();
-            let events = words::count(words)?;
-            if let Some(place) = place.filter(|_| events > EVENTS_MAX) {
-                return Err(place.problem(WordsProblemKind::Many(EVENTS_MAX)));
-            }
+            let events = words::count(words, EVENTS_MAX)?;
             follows(words, "in", "`in TIME`")?;
             RuleTest::AtMost { events, ns: words::time(words)? }
         }
@@ -160,12 +164,13 @@ fn limit(words: &mut OptionWords<'_>) -> Result<RuleLimit, WordsProblem> {
 
 fn limit_of(text: &str) -> Option<RuleLimit> {
     match text.strip_prefix('p').map(str::parse::<f64>) {
-        // Less than a millionth is rounded.
         Some(Ok(part)) if part > 0.0 && part < 100.0 => {
-            Some(RuleLimit::Percentile(((part * 10_000.0).round() as u32).clamp(1, 999_999)))
+            let millionths = part * 10_000.0;
+            let is_whole = (millionths - millionths.round()).abs() < 1e-6;
+            is_whole.then_some(RuleLimit::Percentile(millionths.round() as u32))
         }
         Some(_) => None,
-        None => quantity(text, Dimension::Time, Some(1_000_000_000)).filter(|nanos| *nanos > 0).map(RuleLimit::Time),
+        None => quantity(text, Dimension::Time, None).filter(|nanos| *nanos > 0).map(RuleLimit::Time),
     }
 }
 
@@ -178,7 +183,9 @@ pub(super) fn new_limit(text: &str, test: &RuleTest) -> Result<u64, String> {
             Some(RuleLimit::Percentile(_)) => {
                 Err("a percentile belongs to the words of a rule; `--reset` sets it again".to_owned())
             }
-            None => Err(format!("`{text}` is no time: a number and one of ns, us, ms, s, min, h, d, such as `1.5ms`")),
+            None => Err(format!(
+                "`{text}` is no time: a number of at least 1ns and one of ns, us, ms, s, min, h, d, such as `1.5ms`"
+            )),
         },
         RuleTest::Every(_) => events().ok_or_else(|| format!("`{text}` is no number of events")),
         RuleTest::AtMost { .. } => {
@@ -196,9 +203,10 @@ fn key(word: &str) -> KeyField {
     }
 }
 
-/// A name that is as like a pattern as names can be.
-fn plain(pattern: &str) -> String {
-    let event = pattern.rsplit(':').next().unwrap_or_default();
+/// A name that is as like the first pattern as names can be.
+fn plain(patterns: &[String]) -> String {
+    let wanted = patterns.iter().find(|pattern| !pattern.starts_with('!'));
+    let event = wanted.and_then(|pattern| pattern.rsplit(':').next()).unwrap_or_default();
     let is_plain = |char: &char| char.is_ascii_alphanumeric() || "-_.".contains(*char);
     let name: String = event.chars().filter(is_plain).take(64).collect();
     if name.is_empty() { "rule".to_owned() } else { name }
@@ -223,6 +231,7 @@ mod tests {
                 "a:end,!a:end_* over 1500ns since a:begin by id=request,thread",
             ),
             ("a:* every 100", "rule", "a:* every 100"),
+            ("!a:b every 100", "rule", "!a:b every 100"),
             ("a:end over 1s since a:begin with begins", "end", "a:end over 1s since a:begin by thread with begins"),
             ("a:x_* every 100 by port", "x_", "a:x_* every 100 by port"),
             ("a:x at most 10 in 1s by port,thread", "x", "a:x at most 10 in 1s by port,thread"),
@@ -253,6 +262,11 @@ mod tests {
             "a:end every 0",
             "a:end at most 5",
             "a:end at most 70000 in 1s",
+            "a:end at most 0 in 1s",
+            "a:end over 5 since a:b",
+            "a:end over p99.99999 since a:b",
+            "a:end over 5ms since a:end,a:b",
+            "a:end every 3 with begins",
             "a:end every 3 per route",
             "a:end every 3 by a,b,c,d,e",
             "a/b: a:end every 3",
@@ -286,12 +300,12 @@ mod tests {
             `soon` is no limit
                 a:end over soon
                            ^^^^
-            help: a limit is a time, such as `5ms`, or a percentile, such as `p99` or `p99.9`
+            help: a limit is a time, such as `5ms`, or a percentile with at most four digits behind the point, such as `p99.9`
             --- a:end over p100 since a:b
             `p100` is no limit
                 a:end over p100 since a:b
                            ^^^^
-            help: a limit is a time, such as `5ms`, or a percentile, such as `p99` or `p99.9`
+            help: a limit is a time, such as `5ms`, or a percentile with at most four digits behind the point, such as `p99.9`
             --- a:end over 5ms
             expected `since EVENT`, where the time begins, found the end
                 a:end over 5ms
@@ -314,12 +328,37 @@ mod tests {
                 a:end at most 5
                                ^
             --- a:end at most 70000 in 1s
-            `70000` events are too many
+            `70000` are too many events
                 a:end at most 70000 in 1s
                               ^^^^^
-            help: at most 65535
+            help: a number of events is at least 1, and at most 65535
+            --- a:end at most 0 in 1s
+            `0` is no number of events
+                a:end at most 0 in 1s
+                              ^
+            help: a number of events is at least 1, and at most 65535
+            --- a:end over 5 since a:b
+            `5` has no unit
+                a:end over 5 since a:b
+                           ^
+            help: one of ns, us, ms, s, min, h, d: `5ms`
+            --- a:end over p99.99999 since a:b
+            `p99.99999` is no limit
+                a:end over p99.99999 since a:b
+                           ^^^^^^^^^
+            help: a limit is a time, such as `5ms`, or a percentile with at most four digits behind the point, such as `p99.9`
+            --- a:end over 5ms since a:end,a:b
+            all of these events begin
+                a:end over 5ms since a:end,a:b
+                ^^^^^
+            help: the rule is about others, behind them: `http:end over 5ms since http:begin`
+            --- a:end every 3 with begins
+            expected `by FIELD` or the end, found `with`
+                a:end every 3 with begins
+                              ^^^^
+            help: only `over` has events that begin
             --- a:end every 3 per route
-            expected `by FIELD`, `per FIELD`, `with begins` or the end, found `per`
+            expected `by FIELD` or the end, found `per`
                 a:end every 3 per route
                               ^^^
             help: kinds are those of `over`; `by FIELD` tells all values apart

@@ -10,7 +10,7 @@ use crate::filters::{ClassFilter, ProgramConstants, RecordedEvent, RecorderFilte
 use crate::program::ProgramIdentity;
 use crate::program::walk::{EventFate, EventVerdict};
 use crate::rule::{RuleOptions, RuleTest};
-use crate::select::{RecordDecision, SelectionRule, SessionSelection};
+use crate::select::{ProgramCandidate, RecordDecision, SelectionRule, SessionSelection};
 use crate::session::remember::RecorderRules;
 use crate::session::serve::ProgramId;
 use crate::trace::{AskedEvent, Choose, ClassDecision};
@@ -32,6 +32,8 @@ pub(crate) struct Choosing {
     pub(crate) watched: Vec<SelectionRule>,
     /// Rules that limit them.
     pub(crate) rules: Vec<RuleOptions>,
+    /// Rules that no event of a program has the fields or the name for, so far: they hide no events that begin.
+    pub(crate) idle: BTreeSet<(u64, String)>,
     /// Those that the recorder asks.
     pub(crate) remembers: RecorderRules,
     pub(crate) filtered: u64,
@@ -73,6 +75,29 @@ impl RunFacts {
 }
 
 impl Choosing {
+    /// Whether an event of a program is recorded, before the rules are asked.
+    pub(crate) fn chosen(&self, program: &ProgramCandidate<'_>, event: &str, level: u8) -> RecordDecision {
+        match self.selection.chosen(program, event, level) {
+            RecordDecision::No
+                if self.rules.iter().any(|rule| rule.asks.shows(event)) && self.selection.takes_program(program) =>
+            {
+                RecordDecision::Yes
+            }
+            chosen => chosen,
+        }
+    }
+
+    /// Whether events of this name are not recorded because they only begin something for a rule.
+    pub(crate) fn hides(&self, program: u64, rule: &RuleOptions, event: &str) -> bool {
+        rule.asks.hides(event) && !self.idle.contains(&(program, rule.name.clone()))
+    }
+
+    /// Filters and choices are to be made anew.
+    pub(crate) fn choose_again(&mut self) {
+        self.filters.clear();
+        self.remembers.choose_again();
+    }
+
     /// Executables of the known programs, for the environment of a trace.
     pub(crate) fn binaries(&self) -> Vec<(String, String)> {
         let all: BTreeSet<_> = self.known.values().map(|who| (&who.identity.path, &who.build_id)).collect();
@@ -104,8 +129,8 @@ impl Choose for Choosing {
         // program is known, and `parts` removes all that is known of it.
         let place = (program.key, std::ptr::from_ref(class) as usize);
         let begins = !self.rules.is_empty() && self.remembers.learn(place, class, facts, &self.rules);
-        let is_hidden = begins && !has_rules && self.rules.iter().any(|rule| rule.asks.hides(&name));
-        let chosen = self.selection.chosen(&candidate, &name, class.level);
+        let is_hidden = begins && !has_rules && self.rules.iter().any(|rule| self.hides(program.key, rule, &name));
+        let chosen = self.chosen(&candidate, &name, class.level);
         let expressions = match if is_hidden { RecordDecision::No } else { chosen } {
             RecordDecision::When(expressions) => expressions,
             // What the program has not asked its rules about is kept.
@@ -141,13 +166,13 @@ impl Choose for Choosing {
         let Some(AskedClass { filter, has_rules }) = self.filters.get(&place) else { return EventFate::Drop };
         let RunFacts { contexts: mask, thread, groups, .. } = &self.run;
         let event = RecordedEvent { thread, contexts: *mask, carried: contexts, fields };
-        if let Some(kept) = verdict.filter(|_| *has_rules).and_then(|verdict| verdict.kept_by_rules(*groups)) {
-            self.remembers.judges(program.key, ticks);
-            return match kept {
-                None => EventFate::Drop,
-                Some(0) => EventFate::Keep,
-                Some(ticks) => EventFate::KeepSince(self.run.nanos(ticks)),
-            };
+        if let Some(kept) = verdict.and_then(|verdict| verdict.kept_by_rules(*groups)) {
+            self.remembers.judges(place, ticks);
+            if *has_rules {
+                let Some(since) = kept else { return EventFate::Drop };
+                let since = Some(since).filter(|since| *since > 0);
+                return self.remembers.reconsider(place, ticks, since, &event, |ticks| self.run.nanos(ticks));
+            }
         }
         self.remembers.begin(place, ticks, &event);
         let Some(filter) = filter else { return EventFate::Drop };

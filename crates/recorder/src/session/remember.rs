@@ -3,15 +3,24 @@
 //!
 //! The answers are those of the program (`kymo_tracer`): one question, in the order in which events are taken.
 //! Lanes are taken one after the other, so that the begin of another thread may not be known yet; the end is kept then.
+//!
+//! When a program begins to ask, it knows nothing of the events before: of those that it keeps then, the recorder lets go
+//! the ones that it would not have kept after these.
+//!
+//! ```text
+//! recorded without an answer │ with answers
+//! begin 7                    │ end 7         the program: unknown, kept     the recorder: its begin was 2 ms ago
+//! first of 100               │ first of 100  the program: kept              the recorder: too early by 99
+//! ```
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use kymo_schema::definition::EventClass;
 
-use crate::filters::{ProgramConstants, RecordedEvent, RecorderKey};
+use crate::filters::{ProgramConstants, RecordedEvent, RecorderKey, key_value};
 use crate::program::walk::EventFate;
-use crate::rule::{KeyField, RuleLimit, RuleOptions, RuleTest, RuleTotals};
+use crate::rule::{KeyField, RecorderCounts, RuleLimit, RuleOptions, RuleTest};
 use crate::session::rules::kind_hashes;
 
 /// Keys of a rule that are remembered.
@@ -25,11 +34,11 @@ type ClassPlace = (u64, usize);
 pub(crate) struct RecorderRules {
     classes: HashMap<ClassPlace, ClassRules>,
     states: HashMap<(u64, Arc<str>), RuleState>,
-    /// Programs that ask the rules themselves by now, and ticks of the first event that says so: later begins are not of
+    /// Programs that ask a rule themselves by now, and ticks of the first event that says so: later begins are not of
     /// interest.
-    judging: HashMap<u64, u64>,
-    /// Events kept and let go since the last call of [`RecorderRules::counts`], by program and rule.
-    counts: BTreeMap<(u64, Arc<str>), RuleTotals>,
+    judging: HashMap<(u64, Arc<str>), u64>,
+    /// Since the last call of [`RecorderRules::counts`], by program and rule.
+    counts: BTreeMap<(u64, Arc<str>), RecorderCounts>,
 }
 
 /// Rules about events of a class.
@@ -53,7 +62,8 @@ struct AskedRule {
 /// Memory of a rule, of a program.
 #[derive(Debug, Default)]
 struct RuleState {
-    /// By key: ticks of the begin; number of events; or the begin of the window, and events in it.
+    /// By key: ticks of the begin; number of events, and whether the program goes on with them; or the begin of the window,
+    /// and events in it.
     keys: HashMap<u64, (u64, u64)>,
     /// Running limits of kinds in nanoseconds, and numbers of their events.
     running: HashMap<u64, (f64, u64)>,
@@ -77,7 +87,8 @@ impl RecorderRules {
                 };
                 let parts: Vec<Option<String>> = rule.asks.keys.iter().map(part).collect();
                 let parts: Vec<Option<&str>> = parts.iter().map(Option::as_deref).collect();
-                RecorderKey::new(class, &parts, facts)
+                let is_key = parts.iter().flatten().all(|field| key_value(class, field).is_ok());
+                RecorderKey::new(class, &parts, facts).filter(|_| is_key)
             };
             if rule.asks.begins_at(&name)
                 && let Some(key) = key(true)
@@ -85,7 +96,9 @@ impl RecorderRules {
                 its.begins.push((rule.name.as_str().into(), key));
             }
             let kind = match &rule.asks.test {
-                RuleTest::Over { per: Some(per), .. } => RecorderKey::new(class, &[Some(per)], facts).map(Some),
+                RuleTest::Over { per: Some(per), .. } => {
+                    RecorderKey::new(class, &[Some(per)], facts).filter(|_| key_value(class, per).is_ok()).map(Some)
+                }
                 _ => Some(None),
             };
             // A rule that is not about such events keeps them.
@@ -102,23 +115,84 @@ impl RecorderRules {
         begins
     }
 
-    /// The program has asked them itself about an event of these ticks.
-    pub(crate) fn judges(&mut self, program: u64, ticks: u64) {
-        self.judging.entry(program).or_insert(ticks);
+    /// The program has asked the rules of a class itself about an event of these ticks.
+    pub(crate) fn judges(&mut self, place: ClassPlace, ticks: u64) {
+        let Some(its) = self.classes.get(&place) else { return };
+        for name in its.begins.iter().map(|(name, _)| name).chain(its.asked.iter().map(|rule| &rule.name)) {
+            self.judging.entry((place.0, Arc::clone(name))).or_insert(ticks);
+        }
     }
 
     /// Remembers the time of an event, if it begins anything.
     pub(crate) fn begin(&mut self, place: ClassPlace, ticks: u64, event: &RecordedEvent<'_>) {
-        let is_over = self.judging.get(&place.0).is_some_and(|since| ticks > *since);
-        let Some(its) = self.classes.get(&place).filter(|_| !is_over) else { return };
+        let Some(its) = self.classes.get(&place) else { return };
         for (rule, key) in &its.begins {
-            let state = self.states.entry((place.0, Arc::clone(rule))).or_default();
+            let of = (place.0, Arc::clone(rule));
+            if self.judging.get(&of).is_some_and(|since| ticks > *since) {
+                continue;
+            }
+            let state = self.states.entry(of.clone()).or_default();
             let forgotten = state.make_room();
             if forgotten > 0 {
-                self.counts.entry((place.0, Arc::clone(rule))).or_default().forgotten += forgotten;
+                self.counts.entry(of).or_default().asked.forgotten += forgotten;
             }
             state.keys.insert(key.hash(event, 0), (ticks, 0));
         }
+    }
+
+    /// Whether an event is kept that the program has kept, so many ticks after its begin, if it knows that; `nanos` tells
+    /// the time of ticks.
+    pub(crate) fn reconsider(
+        &mut self,
+        place: ClassPlace,
+        ticks: u64,
+        since: Option<u64>,
+        event: &RecordedEvent<'_>,
+        nanos: impl Fn(u64) -> u64,
+    ) -> EventFate {
+        let mut fate = since.map_or(EventFate::Keep, |since| EventFate::KeepSince(nanos(since)));
+        let Some(its) = self.classes.get(&place) else { return fate };
+        for (number, rule) in its.asked.iter().enumerate() {
+            let of = (place.0, Arc::clone(&rule.name));
+            let Some(state) = self.states.get_mut(&of).filter(|state| !state.keys.is_empty()) else { continue };
+            let key = rule.key.hash(event, 0);
+            let is_kept = match rule.test {
+                RuleTest::Over { limit, .. } => match state.keys.remove(&key).filter(|_| since.is_none()) {
+                    None => true,
+                    Some((begin, _)) => {
+                        let took = nanos(ticks.saturating_sub(begin));
+                        fate = EventFate::KeepSince(took);
+                        self.counts.entry(of).or_default().undone.unknown += 1;
+                        let kind = rule.kind.as_ref().map_or(0, |kind| kind.hash(event, 0));
+                        state.is_over(rule, limit, kind, took)
+                    }
+                },
+                RuleTest::Every(events) => match state.keys.get_mut(&key) {
+                    Some((count, goes_on @ 0)) => {
+                        *goes_on = 1;
+                        *count % rule.set.unwrap_or(events.into()).max(1) == 0
+                    }
+                    _ => true,
+                },
+                RuleTest::AtMost { events, ns } => match state.keys.get_mut(&key) {
+                    Some((begin, count)) if nanos(ticks.saturating_sub(*begin)) < ns => {
+                        let is_within = *count < rule.set.unwrap_or(events.into());
+                        *count += u64::from(is_within);
+                        is_within
+                    }
+                    _ => true,
+                },
+            };
+            if !is_kept {
+                // The rules behind it are not asked.
+                for rule in &its.asked[number..] {
+                    self.counts.entry((place.0, Arc::clone(&rule.name))).or_default().undone.kept += 1;
+                }
+                self.counts.entry((place.0, Arc::clone(&rule.name))).or_default().asked.let_go += 1;
+                return EventFate::Drop;
+            }
+        }
+        fate
     }
 
     /// Whether rules keep an event; `nanos` tells the time of ticks.
@@ -133,7 +207,7 @@ impl RecorderRules {
         let mut fate = EventFate::Keep;
         for rule in &its.asked {
             let state = self.states.entry((place.0, Arc::clone(&rule.name))).or_default();
-            let counts = self.counts.entry((place.0, Arc::clone(&rule.name))).or_default();
+            let counts = &mut self.counts.entry((place.0, Arc::clone(&rule.name))).or_default().asked;
             let key = rule.key.hash(event, 0);
             let is_kept = match rule.test {
                 RuleTest::Over { limit, .. } => match state.keys.remove(&key) {
@@ -173,8 +247,8 @@ impl RecorderRules {
         fate
     }
 
-    /// Events kept and let go since the last call, by program and rule.
-    pub(crate) fn counts(&mut self) -> BTreeMap<(u64, Arc<str>), RuleTotals> {
+    /// Events that it was asked about since the last call, by program and rule.
+    pub(crate) fn counts(&mut self) -> BTreeMap<(u64, Arc<str>), RecorderCounts> {
         std::mem::take(&mut self.counts)
     }
 
@@ -183,11 +257,17 @@ impl RecorderRules {
         self.classes.clear();
     }
 
+    /// A rule is gone, or another one has its name.
+    pub(crate) fn forget(&mut self, rule: &str) {
+        self.states.retain(|(_, of), _| &**of != rule);
+        self.judging.retain(|(_, of), _| &**of != rule);
+    }
+
     /// A program is gone.
     pub(crate) fn parts(&mut self, program: u64) {
         self.classes.retain(|(of, _), _| *of != program);
         self.states.retain(|(of, _), _| *of != program);
-        self.judging.remove(&program);
+        self.judging.retain(|(of, _), _| *of != program);
     }
 }
 

@@ -13,11 +13,13 @@ use serde::{Deserialize, Serialize};
 use crate::clock::uptime_ns;
 use crate::program::ProgramFacts;
 use crate::protocol::Keep;
-use crate::rule::{RuleOptions, RuleStatus, RuleTest, RuleTotals};
+use crate::rule::{RecorderCounts, RuleKind, RuleOptions, RuleStatus, RuleTotals};
 use crate::session::{RecordingSession, WatchedClocks};
 
 /// Least time between two counts of a rule in a trace.
 const TOLD_NS: i64 = 1_000_000_000;
+/// Rules that were removed and are told.
+const REMOVED_MAX: usize = 32;
 /// Reasons that are told.
 const WHYS_MAX: usize = 10;
 
@@ -38,12 +40,21 @@ pub(crate) struct SessionRules {
     misfits: BTreeMap<String, BTreeSet<String>>,
     /// Whether the patterns of a rule, and those of its begins, have matched an event, and names like theirs.
     matches: BTreeMap<String, [RuleMatch; 2]>,
+    /// Running limits and kinds of programs that are gone, by rule.
+    kinds: BTreeMap<String, (Option<u64>, Vec<RuleKind>)>,
+    /// Rules that were removed, or replaced, with their counts.
+    removed: Vec<RuleStatus>,
+    /// Rules that the recorder has to forget, too.
+    #[serde(skip)]
+    outdated: Vec<String>,
 }
 
 /// Matches of patterns with the events of programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RuleMatch {
-    pub(crate) is_matched: bool,
+    is_matched: bool,
+    /// One that they match, but the session does not select.
+    unselected: Option<String>,
     /// Names like them.
     near: BTreeSet<String>,
 }
@@ -58,8 +69,7 @@ pub(crate) struct ProgramRule {
     /// Counts of the number before, and the last that are known.
     before: RuleTotals,
     now: RuleTotals,
-    /// What the recorder has kept and let go itself.
-    by_recorder: RuleTotals,
+    by_recorder: RecorderCounts,
     /// Counts that the trace has, and since when.
     told: RuleTotals,
     told_ns: i64,
@@ -75,6 +85,23 @@ pub(crate) fn kind_hashes(kind: &str) -> impl Iterator<Item = u64> + use<> {
     std::iter::once(text).chain(number.map(|number| KeyHash::new(0).number(number).word()))
 }
 
+impl RuleMatch {
+    /// Of events of a program, each with its name and whether the session selects it.
+    pub(crate) fn of<'n>(
+        pattern: &str,
+        takes: impl Fn(&str) -> bool,
+        names: impl Iterator<Item = (&'n str, bool)> + Clone,
+    ) -> Self {
+        let mut its = names.clone().filter(|(name, _)| takes(name));
+        let near = kymo_filter::nearest(pattern, names.map(|(name, _)| name));
+        Self {
+            is_matched: its.clone().any(|(_, is_selected)| is_selected),
+            unselected: its.next().map(|(name, _)| name.to_owned()),
+            near: near.into_iter().collect(),
+        }
+    }
+}
+
 impl ProgramRule {
     /// A rule gets a number in a program that has counted so much under it before.
     pub(crate) fn new(number: u8, before: RuleCounts) -> Self {
@@ -84,7 +111,7 @@ impl ProgramRule {
 
     /// The session's share of the counts.
     pub(crate) fn counts(&self) -> RuleTotals {
-        self.now.since(self.before).plus(self.by_recorder)
+        self.now.since(self.before).since(self.by_recorder.undone).plus(self.by_recorder.asked)
     }
 
     /// The share, if the trace does not have it yet and it is time; it has, after this.
@@ -134,12 +161,21 @@ impl SessionRules {
         self.all.push(options);
     }
 
-    /// Removes a rule; returns whether it was there.
+    /// Removes a rule; returns whether it was there. Its counts stay for people.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
-        let before = self.all.len();
-        self.all.retain(|known| known.name != name);
+        let Some(at) = self.all.iter().position(|known| known.name == name) else { return false };
+        let status = self.statuses().swap_remove(at);
+        self.removed.push(status);
+        self.removed.drain(..self.removed.len().saturating_sub(REMOVED_MAX));
+        self.all.remove(at);
         self.forget(name);
-        self.all.len() < before
+        self.outdated.push(name.to_owned());
+        true
+    }
+
+    /// Rules that were removed, with their last counts.
+    pub(crate) fn removed(&self) -> &[RuleStatus] {
+        &self.removed
     }
 
     fn forget(&mut self, name: &str) {
@@ -148,6 +184,7 @@ impl SessionRules {
         self.without.remove(name);
         self.misfits.remove(name);
         self.matches.remove(name);
+        self.kinds.remove(name);
     }
 
     /// A rule, to set its limits.
@@ -177,26 +214,29 @@ impl SessionRules {
         self.matches.get(name).is_some_and(|matches| matches[usize::from(is_begin)].is_matched)
     }
 
-    /// Patterns of a rule match an event of a program, or there are names like theirs.
-    pub(crate) fn matches(&mut self, name: &str, is_begin: bool, is_matched: bool, near: Vec<String>) {
+    /// Patterns of a rule match an event of a program, match one that the session does not select, or there are names like
+    /// theirs.
+    pub(crate) fn matches(&mut self, name: &str, is_begin: bool, found: RuleMatch) {
         let known = &mut self.matches.entry(name.to_owned()).or_default()[usize::from(is_begin)];
-        known.is_matched |= is_matched;
+        known.is_matched |= found.is_matched;
+        known.unselected = known.unselected.take().or(found.unselected);
         if known.near.is_empty() {
-            known.near.extend(near);
+            known.near = found.near;
         }
     }
 
     /// What is wrong with a rule, for people.
     fn problems(&self, rule: &RuleOptions) -> Vec<String> {
         let mut all: Vec<String> = self.misfits.get(&rule.name).into_iter().flatten().cloned().collect();
-        let begins = match &rule.asks.test {
-            RuleTest::Over { since, .. } => Some(since),
-            RuleTest::Every(_) | RuleTest::AtMost { .. } => None,
-        };
-        for (patterns, matches) in
-            [Some(&rule.events), begins].into_iter().zip(self.matches.get(&rule.name).into_iter().flatten())
+        for (patterns, matches) in [Some(&rule.events[..]), rule.asks.begins()]
+            .into_iter()
+            .zip(self.matches.get(&rule.name).into_iter().flatten())
         {
             let Some(patterns) = patterns.filter(|_| !matches.is_matched) else { continue };
+            if let Some(name) = &matches.unselected {
+                all.push(format!("the session selects no event of the rule: `--event {name}` does"));
+                continue;
+            }
             let near = matches.near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
             all.push(format!("no event of a program is called `{}`{near}", patterns.join(",")));
         }
@@ -210,8 +250,13 @@ impl SessionRules {
         }
     }
 
+    /// A program has these running limits and kinds, and is gone or the session ends.
+    pub(crate) fn leaves(&mut self, status: RuleStatus) {
+        self.kinds.insert(status.options.name, (status.running_ns, status.kinds));
+    }
+
     /// The recorder has asked rules itself.
-    pub(crate) fn has_asked(&mut self, counts: BTreeMap<(u64, Arc<str>), RuleTotals>) {
+    pub(crate) fn has_asked(&mut self, counts: BTreeMap<(u64, Arc<str>), RecorderCounts>) {
         for ((program, rule), counts) in counts {
             let place = self.places.entry(program).or_default().entry(rule.to_string()).or_default();
             place.by_recorder = place.by_recorder.plus(counts);
@@ -226,14 +271,15 @@ impl SessionRules {
         }
     }
 
-    /// States for people; the caller adds kinds and running limits.
+    /// States for people; the caller adds kinds and running limits of programs that are there.
     pub(crate) fn statuses(&self) -> Vec<RuleStatus> {
         let status = |options: &RuleOptions| {
             let (gone, programs) = self.gone.get(&options.name).copied().unwrap_or_default();
             let here = || self.places.values().filter_map(|places| places.get(&options.name));
             let counts = here().fold(gone, |sum, place| sum.plus(place.counts()));
             let without = self.without.get(&options.name);
-            RuleStatus {
+            let (running_ns, kinds) = self.kinds.get(&options.name).cloned().unwrap_or_default();
+            let mut status = RuleStatus {
                 options: options.clone(),
                 words: options.words(),
                 kept: counts.kept,
@@ -244,9 +290,11 @@ impl SessionRules {
                 without: without.map_or(0, |(programs, _)| programs.len() as u64),
                 why: without.map_or_else(Vec::new, |(_, whys)| whys.iter().cloned().collect()),
                 problems: self.problems(options),
-                running_ns: None,
-                kinds: Vec::new(),
-            }
+                running_ns,
+                kinds,
+            };
+            status.sort_kinds();
+            status
         };
         self.everything().map(status).collect()
     }
@@ -258,9 +306,16 @@ impl RecordingSession {
         self.triggers.is_limited() || !self.rules.all().is_empty()
     }
 
+    /// Whether a program counts events for its rules.
+    pub(crate) fn counts(&self, program: u64) -> bool {
+        !self.rules.all().is_empty() && self.rules.places.contains_key(&program)
+    }
+
     /// Rules have changed.
     pub(crate) fn rule<T>(&mut self, act: impl FnOnce(&mut SessionRules) -> T) -> T {
         let result = act(&mut self.rules);
+        let outdated = std::mem::take(&mut self.rules.outdated);
+        outdated.iter().for_each(|name| self.choosing.remembers.forget(name));
         self.options.rules = self.rules.all().to_vec();
         let selection = self.choosing.selection.clone();
         self.select(selection);

@@ -5,7 +5,7 @@
 //!            └────> Seen:   what it is, for people; not held                 otherwise: others may record it
 //! ```
 
-mod rules;
+pub(crate) mod rules;
 mod triggers;
 
 use std::collections::{BTreeSet, HashMap};
@@ -263,6 +263,7 @@ impl Served {
         self.note(new);
         if is_new {
             self.tell_events(&self.unsettled, sessions);
+            self.use_rules(sessions);
         }
         Ok(is_new)
     }
@@ -316,6 +317,7 @@ impl Served {
     ) -> io::Result<()> {
         self.unsettle();
         self.tell_events(&self.unsettled, sessions);
+        self.use_rules(sessions);
         self.settle(sessions, compiler)
     }
 

@@ -138,11 +138,11 @@ fn options(words: &mut OptionWords<'_>, trigger: &mut TriggerOptions) -> Result<
                 words.at = word.span.start;
                 trigger.asks = Some(rule::question(words)?);
             }
-            "after" => trigger.after = Some(count(words)?),
+            "after" => trigger.after = Some(count(words, u32::MAX)?),
             "last" if trigger.effect != TriggerEffect::Snapshot => {
                 return Err(word.problem(WordsProblemKind::Excluded("only a snapshot has the last events")));
             }
-            "last" => trigger.last = Some(count(words)?),
+            "last" => trigger.last = Some(count(words, u32::MAX)?),
             "for" if trigger.effect != TriggerEffect::Start => {
                 return Err(word.problem(WordsProblemKind::ForWithoutStart));
             }

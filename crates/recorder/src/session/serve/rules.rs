@@ -8,8 +8,8 @@ use kymo_schema::definition::EventClass;
 
 use super::Served;
 use crate::filters::{Placed, key_value};
-use crate::rule::{KeyField, RuleKind, RuleLimit, RuleQuestion, RuleStatus, RuleTest};
-use crate::session::rules::{ProgramRule, SessionRules, kind_hashes};
+use crate::rule::{KeyField, RuleKind, RuleLimit, RuleOptions, RuleQuestion, RuleStatus, RuleTest};
+use crate::session::rules::{ProgramRule, RuleMatch, SessionRules, kind_hashes};
 use crate::session::{RecordingSession, WatchedClocks};
 
 /// Kinds of a rule that a status names.
@@ -51,7 +51,8 @@ impl Served {
                             Ok(keys) => {
                                 let its = all.entry(*id).or_default();
                                 its.begins.push((number, keys));
-                                if rule.asks.hides(&name) && !rule.name.starts_with("trigger:") {
+                                if session.choosing.hides(self.key(), rule, &name) && !rule.name.starts_with("trigger:")
+                                {
                                     its.hidden.insert(group);
                                 }
                             }
@@ -187,24 +188,43 @@ impl Served {
 
     /// A session learns which patterns of its rules match events of the program.
     fn match_rules(&self, session: &mut RecordingSession) {
-        if !session.takes_program(&self.who) {
+        let is_known = |rule: &RuleOptions, is_begin: bool| session.rules.has_matched(&rule.name, is_begin);
+        let is_open =
+            |rule: &RuleOptions| !is_known(rule, false) || rule.asks.begins().is_some() && !is_known(rule, true);
+        let open: Vec<RuleOptions> = session.rules.everything().filter(|rule| is_open(rule)).cloned().collect();
+        if open.is_empty() || !session.takes_program(&self.who) {
             return;
         }
-        let names = || self.events().map(|(_, class)| class.full_name());
-        for rule in session.rules.everything().cloned().collect::<Vec<_>>() {
-            let begins = match &rule.asks.test {
-                RuleTest::Over { since, .. } => Some(since),
-                RuleTest::Every(_) | RuleTest::AtMost { .. } => None,
-            };
-            for (is_begin, patterns) in [(false, Some(&rule.events)), (true, begins)] {
+        let is_selected = |class: &EventClass| session.filters(&self.who, class).is_some();
+        let names: Vec<(String, bool)> =
+            self.events().map(|(_, class)| (class.full_name(), is_selected(class))).collect();
+        for rule in open {
+            for (is_begin, patterns) in [(false, Some(&rule.events[..])), (true, rule.asks.begins())] {
                 let Some(patterns) = patterns.filter(|_| !session.rules.has_matched(&rule.name, is_begin)) else {
                     continue;
                 };
-                let takes = |name: String| if is_begin { rule.asks.begins_at(&name) } else { rule.takes_name(&name) };
-                let (is_matched, known) = (names().any(takes), names().collect::<Vec<_>>());
-                let near = kymo_filter::nearest(&patterns[0], known.iter().map(String::as_str));
-                session.rules.matches(&rule.name, is_begin, is_matched, near);
+                let takes = |name: &str| if is_begin { rule.asks.begins_at(name) } else { rule.takes_name(name) };
+                // Begins, and the events of triggers, need not be selected.
+                let is_free = is_begin || rule.name.starts_with("trigger:");
+                let names = names.iter().map(|(name, is_selected)| (name.as_str(), *is_selected || is_free));
+                session.rules.matches(&rule.name, is_begin, RuleMatch::of(&patterns[0], takes, names));
             }
+        }
+    }
+
+    /// Sessions learn which of their rules are about events of the program. Where that has changed, all are to be switched
+    /// again.
+    pub(super) fn use_rules(&mut self, sessions: &mut [RecordingSession]) {
+        let mut is_new = false;
+        for session in sessions.iter_mut().filter(|session| !session.rules.all().is_empty()) {
+            let is_used = |rule: &RuleOptions| {
+                let mut classes = self.events().map(|(_, class)| class);
+                classes.any(|class| rule.takes_name(&class.full_name()) && keys(&rule.asks, class, false).is_ok())
+            };
+            is_new |= session.takes_program(&self.who) && session.uses_rules(self.key(), is_used);
+        }
+        if is_new {
+            self.unsettle();
         }
     }
 
@@ -255,7 +275,7 @@ fn places_of(session: &mut RecordingSession, program: u64) -> &mut BTreeMap<Stri
 }
 
 /// Keys of a rule among the arguments of a class, and its kind.
-fn keys(asks: &RuleQuestion, class: &EventClass, is_begin: bool) -> Result<Vec<JudgementKind>, String> {
+pub(crate) fn keys(asks: &RuleQuestion, class: &EventClass, is_begin: bool) -> Result<Vec<JudgementKind>, String> {
     let key = |field: &KeyField| match field {
         KeyField::Thread => Ok(KeyPart::Thread),
         KeyField::Field { end, begin } => key_value(class, if is_begin { begin } else { end }),

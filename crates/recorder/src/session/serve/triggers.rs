@@ -390,6 +390,10 @@ impl Served {
                 self.add_trigger(&session.name, &mut status, &session.triggers);
                 session.triggers.leaves(&status.options.name, status.suppressed, status.counted);
             }
+            for mut status in session.rules.statuses() {
+                self.add_rule(&mut status, &session.rules);
+                session.rules.leaves(status);
+            }
         }
     }
 
