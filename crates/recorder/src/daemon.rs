@@ -12,6 +12,7 @@
 
 mod bell;
 mod control;
+mod edit;
 mod flush;
 mod listen;
 pub(crate) mod publish;

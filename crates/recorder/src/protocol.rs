@@ -26,7 +26,7 @@ use crate::select::{SelectionStep, SessionSelection};
 use crate::trigger::{TriggerOptions, TriggerStatus};
 
 /// Version of this protocol.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 /// Bytes of a request.
 pub(crate) const QUESTION_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of a reply.
@@ -130,12 +130,10 @@ pub enum RecorderRequest {
         /// The change.
         step: Box<SelectionStep>,
     },
-    /// Replaces the events that a session records.
-    Select {
-        /// The session.
-        session: String,
-        /// The events.
-        selection: SessionSelection,
+    /// Changes sessions at one moment.
+    Edit {
+        /// The changes.
+        edits: Vec<SessionEdit>,
     },
     /// Adds a trigger to a session, or replaces that of its name.
     Trigger {
@@ -249,6 +247,47 @@ pub enum TriggerTurn {
     Stop,
 }
 
+/// A change of a session, among others at the same moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SessionEdit {
+    /// It records other events.
+    Select {
+        /// The session.
+        session: String,
+        /// The events.
+        selection: SessionSelection,
+    },
+    /// It begins.
+    Begin {
+        /// A session that ends then: an event is in one of the two.
+        instead_of: Option<String>,
+        /// Options of the new one.
+        options: Box<SessionOptions>,
+    },
+    /// It ends.
+    End {
+        /// The session.
+        session: String,
+    },
+}
+
+/// Outcome of the change of a session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EditedSession {
+    /// Why nothing has changed.
+    pub refused: Option<String>,
+    /// Name of the session that has begun.
+    pub begun: Option<String>,
+    /// Notes about its triggers and rules for people, in lines.
+    pub notes: Vec<String>,
+    /// Name of the session that is about to end.
+    #[serde(skip)]
+    pub(crate) ends: Option<String>,
+    /// The session that has ended.
+    pub ended: Option<SessionSummary>,
+}
+
 /// A change of rules.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -294,6 +333,11 @@ pub enum RecorderReply {
     Taken {
         /// Events and programs that the change matched.
         matched: Matched,
+    },
+    /// Sessions have changed.
+    Edited {
+        /// For each change, in order.
+        outcomes: Vec<EditedSession>,
     },
     /// Rules have changed.
     Ruled {

@@ -246,10 +246,15 @@ fn edits_lose_no_event() {
     };
     let mut recording = PolicyRun::begin(&place, &policies("test:count", "label = \"b\""));
     program.tell("on");
-    program.say("slowly 400000");
-    for (events, other) in
-        [("test:*", "label = \"b\""), ("*:count", "label_prefix = \"a\""), ("test:count", "record = false")]
-    {
+    program.say("slowly 800000");
+    for (events, other) in [
+        ("test:*", "label = \"b\""),
+        ("*:count", "label_prefix = \"a\""),
+        // Other memory, or another form: a new session, which begins where the old one ends.
+        ("*:count\"\nbuffer = \"3MiB", "label = \"b\""),
+        ("*:count\"\nformat = \"ctf2", "label_prefix = \"a\""),
+        ("test:count", "record = false"),
+    ] {
         PolicyRun::edit(&place, &policies(events, other));
         recording.tells("is taken over");
     }
@@ -257,7 +262,8 @@ fn edits_lose_no_event() {
     let told = recording.end();
     assert!(told.contains("losses    none"), "{told}");
     let values = place.values(&dated(&place)[0], "test:count");
-    assert_eq!(values.len(), 400_000);
+    assert_eq!(traces(&dated(&place)[0]).len(), 4, "{told}");
+    assert_eq!(values.len(), 800_000);
     assert!(values.iter().zip(0..).all(|(value, expected)| *value == expected), "each one once");
 }
 

@@ -28,9 +28,12 @@ impl Daemon {
     pub(crate) fn reply(&mut self, who: u64, question: RecorderRequest) -> Result<RecorderReply, String> {
         match question {
             RecorderRequest::Hello { .. } => Err("it was said which version is spoken".to_owned()),
-            RecorderRequest::Start { options } => self.start(who, *options),
+            RecorderRequest::Start { options } => {
+                let output = options.output.clone();
+                self.start(who, *options).map(|(session, notes)| RecorderReply::Started { session, output, notes })
+            }
             RecorderRequest::Take { session, step } => self.take(session.as_deref(), *step),
-            RecorderRequest::Select { session, selection } => self.select(&session, selection),
+            RecorderRequest::Edit { edits } => Ok(self.edit(who, edits)),
             RecorderRequest::Trigger { session, trigger } => self.trigger(session.as_deref(), *trigger),
             RecorderRequest::Rule { session, change } => self.rule(session.as_deref(), change),
             RecorderRequest::Turn { session, turn } => self.turn(session.as_deref(), &turn),
@@ -46,7 +49,8 @@ impl Daemon {
         }
     }
 
-    fn start(&mut self, who: u64, mut options: SessionOptions) -> Result<RecorderReply, String> {
+    /// Begins a session: its name, and notes for people.
+    pub(super) fn start(&mut self, who: u64, mut options: SessionOptions) -> Result<(String, Vec<String>), String> {
         if self.sessions.len() >= SESSIONS_MAX {
             return Err(format!("there are {SESSIONS_MAX} sessions already"));
         }
@@ -99,7 +103,7 @@ impl Daemon {
             };
             session.triggers.warnings().into_iter().chain(rules.iter().flat_map(told)).collect()
         });
-        Ok(RecorderReply::Started { session: name, output, notes })
+        Ok((name, notes))
     }
 
     /// Why a session cannot have this selection, and these triggers and rules.
@@ -227,31 +231,27 @@ impl Daemon {
         let matched = Matched { session: known.name.clone(), notes, ..self.matched(&step.rule, known) };
         let mut selection = self.sessions[at].selection().clone();
         selection.take(step);
+        // Events recorded until now follow the old selection.
+        self.drain(DrainTiming::Now);
         self.select_at(at, selection);
+        self.find();
         Ok(RecorderReply::Taken { matched })
     }
 
-    /// Replaces the whole selection of a session at once.
-    fn select(&mut self, session: &str, selection: SessionSelection) -> Result<RecorderReply, String> {
+    /// Replaces the whole selection of a session; programs are switched later.
+    pub(super) fn select(&mut self, session: &str, selection: SessionSelection) -> Result<(), String> {
         let at = self.named(Some(session))?;
-        self.find();
-        let known = &self.sessions[at];
-        let mut matched = Matched { session: known.name.clone(), ..Matched::default() };
         for step in selection.steps() {
-            let notes = self.check(&step.rule, Some(known))?;
-            matched = Matched { session: known.name.clone(), notes, ..self.matched(&step.rule, known) };
+            self.check(&step.rule, Some(&self.sessions[at]))?;
         }
         self.select_at(at, selection);
-        Ok(RecorderReply::Taken { matched })
+        Ok(())
     }
 
     fn select_at(&mut self, at: usize, selection: SessionSelection) {
-        // Events recorded until now follow the old selection.
-        self.drain(DrainTiming::Now);
         self.sessions[at].select(selection);
         self.sessions[at].keep(&self.folder);
         self.has_changed = true;
-        self.find();
     }
 
     fn check_trigger(&self, trigger: &TriggerOptions, session: &SessionOptions) -> Result<(), String> {

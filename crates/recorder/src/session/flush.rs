@@ -189,7 +189,8 @@ impl RecordingSession {
         // began.
         (session.earliest, session.began_ns) = (self.earliest, self.began_ns);
         if self.options.drains {
-            (session.earliest, session.latest) = (self.flush.turn(until), until);
+            session.earliest = self.flush.turn(until);
+            session.latest = [0, 1].map(|source| until[source].min(self.latest[source]));
         }
         session.choosing.known = self.choosing.known.clone();
         session.choosing.watched = self.triggers.rules();

@@ -5,6 +5,7 @@ use crate::program::run::EventRun;
 use crate::program::walk::EventVerdict;
 use crate::protocol::Keep;
 use crate::session::choosing::Choosing;
+use crate::session::flush::FlushState;
 use crate::session::remember::RecorderRules;
 use crate::session::{RecordingSession, WatchedClocks};
 use crate::trace::{Output, choose};
@@ -68,6 +69,21 @@ impl RecordingSession {
     /// It has no events before these ticks of each clock.
     pub(crate) fn begins_at(&mut self, since: [u64; 2]) {
         self.earliest.iter_mut().zip(since).for_each(|(earliest, since)| *earliest = since.max(*earliest));
+    }
+
+    /// It is on already, and has no events before these ticks of each clock.
+    pub(crate) fn begins_now_at(&mut self, since: [u64; 2]) {
+        self.begins_at(since);
+        self.flush = FlushState::begin(since);
+    }
+
+    /// It has no events from these ticks of each clock on.
+    pub(crate) fn ends_before(&mut self, end: [u64; 2]) {
+        self.latest = end.map(|ticks| ticks.saturating_sub(1));
+        let (earliest, latest) = (self.earliest, self.latest);
+        for (source, output) in &mut self.outputs {
+            output.wants(earliest[*source as usize], latest[*source as usize]);
+        }
     }
 
     /// Turns to a run of a program: times of it that the session wants, first and last ticks; `None`: it wants nothing of it.

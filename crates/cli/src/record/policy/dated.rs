@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 
 use kymo_recorder::client::{Client, ClientProblem, nonsense};
 use kymo_recorder::packets::{PacketCounts, PacketOptions, PacketProblem, PacketRecording, PacketSource};
-use kymo_recorder::protocol::{Keep, RecorderReply, RecorderRequest, RuleChange, SessionSummary, TriggerTurn};
+use kymo_recorder::protocol::{
+    EditedSession, Keep, RecorderReply, RecorderRequest, RuleChange, SessionEdit, SessionOptions, SessionSummary,
+    TriggerTurn,
+};
 use kymo_recorder::rule::RuleOptions;
 use kymo_recorder::select::SessionSelection;
 use kymo_recorder::trigger::TriggerOptions;
@@ -124,11 +127,7 @@ impl DatedFolder {
 
     /// Begins the session of a policy.
     fn start(&mut self, file: &PolicyFile, policy: &Policy) -> Result<(), RecordProblem> {
-        let stem_bytes = SESSION_BYTES_MAX.saturating_sub(policy.name.len() + 1).min(20);
-        let name = format!("{:.stem_bytes$}-{}", self.stem, policy.name);
-        let options = file.options(policy, &self.path, name);
-        let (selection, triggers) = (options.selection.clone(), options.triggers.clone());
-        let question = RecorderRequest::Start { options: Box::new(options) };
+        let question = RecorderRequest::Start { options: self.options(file, policy) };
         let answer = match self.client {
             Some(_) => self.ask(&question),
             None => ask_to_start(&question).map(|(client, answer)| {
@@ -141,6 +140,19 @@ impl DatedFolder {
             problem => problem,
         })?;
         let RecorderReply::Started { session, notes, .. } = answer else { return Err(nonsense().into()) };
+        self.has_begun(file, policy, session, &notes);
+        Ok(())
+    }
+
+    /// Options of the session of a policy.
+    fn options(&self, file: &PolicyFile, policy: &Policy) -> Box<SessionOptions> {
+        let stem_bytes = SESSION_BYTES_MAX.saturating_sub(policy.name.len() + 1).min(20);
+        let name = format!("{:.stem_bytes$}-{}", self.stem, policy.name);
+        Box::new(file.options(policy, &self.path, name))
+    }
+
+    /// The session of a policy has begun.
+    fn has_begun(&mut self, file: &PolicyFile, policy: &Policy, session: String, notes: &[String]) {
         notes.iter().for_each(|note| write_line(&format!("note: policy `{}`: {}", policy.name, note.trim_end())));
         let output = policy.output(&self.path);
         let is_known = |(name, how, known): &(String, PolicyMeans, PathBuf)| {
@@ -149,8 +161,8 @@ impl DatedFolder {
         if (policy.how.is_converted() || policy.how.writers.pcapng) && !self.converted.iter().any(is_known) {
             self.converted.push((policy.name.clone(), policy.how.clone(), output));
         }
+        let (selection, triggers) = (file.selection(policy), file.triggers(policy));
         self.sessions.push(PolicySession { policy: policy.clone(), selection, triggers, session });
-        Ok(())
     }
 
     /// Asks the recorder. After one was killed, another one follows it and goes on.
@@ -211,24 +223,71 @@ impl DatedFolder {
                 policy.how == known.policy.how && keeps
             })
         };
-        let over: Vec<String> =
-            self.sessions.iter().filter(|known| !is_kept(known)).map(|known| known.policy.name.clone()).collect();
-        for name in over {
-            self.stop(&name)?;
+        // All at one moment: an event that one policy leaves to another one is in one of them.
+        let mut edits: Vec<(Option<Policy>, SessionEdit)> = Vec::new();
+        for PolicySession { policy, session, .. } in self.sessions.iter().filter(|known| !is_kept(known)) {
+            if file.recorded().all(|other| other.name != policy.name) {
+                edits.push((None, SessionEdit::End { session: session.clone() }));
+            }
         }
+        let mut kept = Vec::new();
         for policy in file.recorded() {
-            let done = match self.sessions.iter().position(|known| known.policy.name == policy.name) {
-                Some(at) => self.change(at, file, &policy).map_err(RecordProblem::from),
-                None => self.start(file, &policy),
-            };
-            match done {
-                Err(RecordProblem::Client(problem @ ClientProblem::Broken(_))) => return Err(problem),
-                Err(RecordProblem::Client(problem)) => self.fail(&policy.name, &problem.to_string()),
-                Err(RecordProblem::Stop(stop)) => self.fail(&policy.name, &stop.text()),
+            let known = self.sessions.iter().find(|known| known.policy.name == policy.name);
+            match known.filter(|known| is_kept(known)) {
+                Some(known) => {
+                    let selection = file.selection(&policy);
+                    if selection != known.selection {
+                        let session = known.session.clone();
+                        edits.push((Some(policy.clone()), SessionEdit::Select { session, selection }));
+                    }
+                    kept.push(policy);
+                }
+                None => {
+                    let instead_of = known.map(|known| known.session.clone());
+                    let options = self.options(file, &policy);
+                    edits.push((Some(policy), SessionEdit::Begin { instead_of, options }));
+                }
+            }
+        }
+        self.edit(file, edits)?;
+        for policy in kept {
+            let Some(at) = self.sessions.iter().position(|known| known.policy.name == policy.name) else { continue };
+            match self.change(at, file, &policy) {
+                Err(problem @ ClientProblem::Broken(_)) => return Err(problem),
+                Err(problem) => self.fail(&policy.name, &problem.to_string()),
                 Ok(()) => {}
             }
         }
         self.turn_packets(file.packets.as_ref());
+        Ok(())
+    }
+
+    /// Makes these changes of sessions, each for a policy.
+    fn edit(&mut self, file: &PolicyFile, edits: Vec<(Option<Policy>, SessionEdit)>) -> Result<(), ClientProblem> {
+        if edits.is_empty() {
+            return Ok(());
+        }
+        let (policies, edits): (Vec<_>, Vec<_>) = edits.into_iter().unzip();
+        let RecorderReply::Edited { outcomes } = self.ask(&RecorderRequest::Edit { edits })? else {
+            return Err(nonsense());
+        };
+        for (policy, EditedSession { refused, begun, notes, ended, .. }) in policies.into_iter().zip(outcomes) {
+            if let Some(summary) = ended
+                && let Some(at) = self.sessions.iter().position(|known| known.session == summary.session)
+            {
+                self.ended.push((self.sessions.remove(at).policy.name, summary));
+            }
+            let Some(policy) = policy else { continue };
+            match (refused, begun) {
+                (Some(why), _) => self.fail(&policy.name, &why),
+                (None, Some(session)) => self.has_begun(file, &policy, session, &notes),
+                (None, None) => {
+                    let selection = file.selection(&policy);
+                    let its = self.sessions.iter_mut().filter(|known| known.policy.name == policy.name);
+                    its.for_each(|known| known.selection = selection.clone());
+                }
+            }
+        }
         Ok(())
     }
 
@@ -239,14 +298,9 @@ impl DatedFolder {
         self.problems.push(what);
     }
 
-    /// Changes the session of a policy.
+    /// Changes triggers and rules of a policy's session.
     fn change(&mut self, at: usize, file: &PolicyFile, policy: &Policy) -> Result<(), ClientProblem> {
-        let (selection, triggers) = (file.selection(policy), file.triggers(policy));
-        let session = self.sessions[at].session.clone();
-        if selection != self.sessions[at].selection {
-            self.ask(&RecorderRequest::Select { session: session.clone(), selection: selection.clone() })?;
-            self.sessions[at].selection = selection;
-        }
+        let (triggers, session) = (file.triggers(policy), self.sessions[at].session.clone());
         let old = self.sessions[at].triggers.clone();
         for RuleTurn { name, new } in turns(&old, &triggers, |trigger| &trigger.name) {
             let session = Some(session.clone());

@@ -197,8 +197,8 @@ impl PolicyRecording {
                 match policies(file.path, &text) {
                     Ok(new) => {
                         tell_notes(file.path, &new);
-                        write_line(&format!("note: {} has changed, and is taken over", file.path.display()));
                         self.turn(&new)?;
+                        write_line(&format!("note: {} has changed, and is taken over", file.path.display()));
                     }
                     Err(why) => warn(&format!("{why}\nnote: the policies before this change stay")),
                 }
