@@ -17,6 +17,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use kymo_ir::predicate::{Input, Number, Pattern, Relation, Test, TextExpression};
 
+use crate::addresses::mac_of;
 use crate::fields::HeadField;
 
 /// An instruction, as `struct sock_filter` has it.
@@ -422,7 +423,7 @@ impl ClassicCode<'_> {
 
     fn same_mac(&mut self, text: &str, at: u32, missing: CodePlace, (same, unlike): (CodePlace, CodePlace)) {
         self.has_bytes(LINK_BYTES, missing);
-        let Some(address) = mac(text) else { return self.go(unlike) };
+        let Some(address) = mac_of(text) else { return self.go(unlike) };
         let [a, b, c, d, e, f] = address;
         let next = self.place();
         self.plain(LOAD_WORD, at);
@@ -490,16 +491,4 @@ impl ClassicCode<'_> {
         backward.reverse();
         backward
     }
-}
-
-/// The address that a text is, as packets have it.
-fn mac(text: &str) -> Option<[u8; 6]> {
-    let mut bytes = [0; 6];
-    let mut parts = text.split(':');
-    for byte in &mut bytes {
-        let part = parts.next().filter(|part| part.len() == 2)?;
-        let is_written_so = part.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
-        *byte = u8::from_str_radix(part, 16).ok().filter(|_| is_written_so)?;
-    }
-    parts.next().is_none().then_some(bytes)
 }

@@ -5,6 +5,7 @@ use kymo_filter::{FieldResolver, FilterField, NamePath, NameStep, PathMeaning, n
 use kymo_ir::predicate::{Datum, InputKind};
 use kymo_ir::style::Encoding;
 
+use crate::addresses::AddressForm;
 use crate::heads::{HEADS_MAX, PacketDirection, PacketHeads};
 
 /// A packet with the facts that its bytes do not have.
@@ -121,7 +122,15 @@ impl FieldResolver for PacketNames {
             _ if paths().any(|known| known.strip_prefix(&*name).is_some_and(|rest| rest.starts_with('.'))) => {
                 PathMeaning::Compound { what: "a structure" }
             }
-            _ => PathMeaning::Missing { near: nearest(&name, paths()) },
+            _ => {
+                let others = others(&name);
+                let near = if others.is_empty() {
+                    nearest(&name, paths())
+                } else {
+                    others.iter().map(ToString::to_string).collect()
+                };
+                PathMeaning::Missing { near }
+            }
         }
     }
 
@@ -130,7 +139,41 @@ impl FieldResolver for PacketNames {
     }
 }
 
+/// Fields that tcpdump or Wireshark call so.
+fn others(name: &str) -> &'static [&'static str] {
+    match name {
+        "udp.dport" | "udp.dstport" | "udp.dst_port" => &["udp.destination_port"],
+        "udp.sport" | "udp.srcport" | "udp.src_port" => &["udp.source_port"],
+        "tcp.dport" | "tcp.dstport" | "tcp.dst_port" => &["tcp.destination_port"],
+        "tcp.sport" | "tcp.srcport" | "tcp.src_port" => &["tcp.source_port"],
+        "tcp.port" => &["tcp.source_port", "tcp.destination_port"],
+        "udp.port" => &["udp.source_port", "udp.destination_port"],
+        "port" => &["tcp.source_port", "tcp.destination_port", "udp.source_port", "udp.destination_port"],
+        "ip.src" | "ip.saddr" | "src" => &["ip.source"],
+        "ip.dst" | "ip.daddr" | "dst" => &["ip.destination"],
+        "ip.addr" | "host" => &["ip.source", "ip.destination"],
+        "ip.proto" | "proto" => &["ip.protocol"],
+        "ip.len" => &["ip.length"],
+        "eth.src" | "ether.src" => &["eth.source"],
+        "eth.dst" | "ether.dst" => &["eth.destination"],
+        "vlan" | "vlan.id" => &["eth.vlan"],
+        "tcp.seq" => &["tcp.sequence"],
+        "tcp.ack" => &["tcp.acknowledgment"],
+        "frame.len" | "len" => &["length"],
+        _ => &[],
+    }
+}
+
 impl HeadField {
+    /// How the addresses that it has are written.
+    pub(crate) fn address(self) -> Option<AddressForm> {
+        match self {
+            Self::EthSource | Self::EthDestination => Some(AddressForm::Mac),
+            Self::IpSource | Self::IpDestination | Self::ArpSender | Self::ArpTarget => Some(AddressForm::Ip),
+            _ => None,
+        }
+    }
+
     fn described(self, key: u32) -> FilterField {
         let is_of_all = matches!(self, Self::Class | Self::Interface | Self::Direction | Self::Captured | Self::Length);
         FilterField {

@@ -8,6 +8,7 @@
 //! packets ──pcapng──> a capture, one section
 //! ```
 
+mod addresses;
 mod classic;
 mod fields;
 mod filter;

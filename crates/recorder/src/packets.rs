@@ -132,7 +132,21 @@ pub fn selects(word: &str) -> SelectionStep {
 ///
 /// The problem, in lines.
 pub fn check_filter(filter: &str) -> Result<(), String> {
-    PacketFilter::parse(filter).map(drop)
+    filter_of(filter).map(drop)
+}
+
+fn filter_of(text: &str) -> Result<PacketFilter, String> {
+    let filter = PacketFilter::parse(text)?;
+    filter.fault(text).map_or(Ok(filter), Err)
+}
+
+/// Checks the name of an interface.
+///
+/// # Errors
+///
+/// There is none of this name.
+pub fn check_interface(name: &str) -> Result<(), PacketProblem> {
+    if name == ANY { Ok(()) } else { index_of(name).map(drop) }
 }
 
 /// Counts of packets.
@@ -168,7 +182,7 @@ impl PacketSource {
     ///
     /// The first of them that cannot be opened, or what is wrong with the filter.
     pub fn open(options: &PacketOptions) -> Result<Self, PacketProblem> {
-        let filter = options.filter.as_deref().map(PacketFilter::parse).transpose().map_err(PacketProblem::Filter)?;
+        let filter = options.filter.as_deref().map(filter_of).transpose().map_err(PacketProblem::Filter)?;
         // The filter sees all heads, whatever is recorded of them.
         let snap = options.snap_length.max(HEADS_MAX as u32);
         let program = filter.as_ref().map_or_else(|| take_all(snap), |filter| filter.classic(snap));
@@ -223,7 +237,17 @@ fn begin_file(path: &Path, snap: u32) -> Result<(PathBuf, PcapngWriter<BufWriter
     });
     match file {
         Ok(writer) => Ok((path.to_owned(), writer)),
-        Err(error) => Err(PacketProblem::File { path: path.to_owned(), error }),
+        Err(error) => Err(PacketProblem::File { path: path.to_owned(), error: named(error) }),
+    }
+}
+
+/// An error with words of ours, where there is something to do about it.
+fn named(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            io::Error::new(error.kind(), "there is such a file already, and a capture is a new one")
+        }
+        _ => error,
     }
 }
 

@@ -12,8 +12,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kymo_packet::PacketDirection;
+pub use kymo_packet::PacketFilter;
 use kymo_packet::pcapng::{InterfaceCounts, PcapngPacket, PcapngWriter};
+use kymo_packet::{PacketDirection, PacketFacts};
 
 use crate::messages::{
     ClassFields, EventAt, FieldRef, MarkKind, MarkMessage, MessageBatch, MessageRow, MessageValue, MessagesFailure,
@@ -31,6 +32,8 @@ pub struct CaptureOptions {
     pub output: PathBuf,
     /// Only these events.
     pub selection: Selection,
+    /// Only packets of which this is true.
+    pub packet_filter: Option<PacketFilter>,
     /// Not before, in nanoseconds since the clock's origin.
     pub begin_ns: Option<i64>,
     /// Not after.
@@ -48,6 +51,8 @@ pub struct WrittenCapture {
     pub dropped: u64,
     /// Packets by the names of interfaces.
     pub interfaces: BTreeMap<String, u64>,
+    /// Packets that the filter of packets has kept out of it.
+    pub filtered: u64,
     /// Packets in the traces without their bytes: they are not in the capture.
     pub without_bytes: u64,
     /// Packets without a time, or with one before 1970: they have the time of the packet before.
@@ -107,6 +112,7 @@ impl Session {
         let mut sink = CaptureSink {
             // Each packet says how much of it is there.
             capture: PcapngWriter::begin(out, application, 0).map_err(failure)?,
+            filter: options.packet_filter.clone(),
             classes: HashMap::new(),
             drops: BTreeMap::new(),
             streams: HashMap::new(),
@@ -147,7 +153,8 @@ struct UnfinishedCapture {
 impl UnfinishedCapture {
     fn create(output: &Path) -> io::Result<Self> {
         if output.exists() {
-            return Err(io::ErrorKind::AlreadyExists.into());
+            let why = "there is such a file already, and a capture is a new one";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
         }
         let name = output.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
         let path = output.with_file_name(format!(".{name}.part"));
@@ -224,6 +231,7 @@ impl PacketClass {
 
 struct CaptureSink<W: Write> {
     capture: PcapngWriter<W>,
+    filter: Option<PacketFilter>,
     /// By trace, class of data streams and class of events.
     classes: HashMap<(usize, usize, usize), PacketClass>,
     /// Drops by the names of interfaces, as events have counted them.
@@ -275,10 +283,6 @@ impl<W: Write> CaptureSink<W> {
         if places.interface.is_none() {
             self.streams.entry(batch.stream(at)).or_insert_with(|| interface.clone().into_owned());
         }
-        let received = places.received.map(|field| number(batch.field(at, field))).filter(|time| *time > 0);
-        let time = received.or_else(|| batch.nanos(at).and_then(|nanos| u64::try_from(nanos).ok()));
-        self.written.timeless += u64::from(time.is_none());
-        self.latest = time.unwrap_or(self.latest);
         let data = batch.field(at, places.data).and_then(|field| field.bytes()).unwrap_or_default();
         let length = number(batch.field(at, places.length)) as u32;
         let direction = match number(batch.field(at, places.direction)) {
@@ -287,6 +291,15 @@ impl<W: Write> CaptureSink<W> {
             _ => PacketDirection::Unknown,
         };
         let link = number(batch.field(at, places.link)) as u16;
+        let facts = PacketFacts { interface: &interface, direction, link, length, data };
+        if self.filter.as_ref().is_some_and(|filter| !filter.keeps(&facts)) {
+            self.written.filtered += 1;
+            return Ok(());
+        }
+        let received = places.received.map(|field| number(batch.field(at, field))).filter(|time| *time > 0);
+        let time = received.or_else(|| batch.nanos(at).and_then(|nanos| u64::try_from(nanos).ok()));
+        self.written.timeless += u64::from(time.is_none());
+        self.latest = time.unwrap_or(self.latest);
         self.written.packets += 1;
         self.written.cut += u64::from((data.len() as u64) < u64::from(length));
         match self.written.interfaces.get_mut(&*interface) {

@@ -50,7 +50,7 @@ pub use answers::roles::{
 };
 pub use cache::spool::FileSpool;
 pub use cache::{PacketCache, Stale, cache_folder};
-pub use captures::{CaptureFailure, CaptureOptions, WrittenCapture};
+pub use captures::{CaptureFailure, CaptureOptions, PacketFilter, WrittenCapture};
 pub use cut::{Cut, CutFailure, CutOptions, CutProblem};
 #[cfg(feature = "columns")]
 pub use events::{

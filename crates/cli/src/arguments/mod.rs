@@ -454,6 +454,10 @@ pub(crate) struct ExportArguments {
     /// `kymo filter --help`
     #[arg(short = 'F', long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,
+    /// With `--format pcapng`: write only packets for which this expression about their heads is true, such as
+    /// `udp.destination_port == 53` (docs/packets.md)
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
+    pub(crate) packet_filter: Option<String>,
     /// The output folder; with `--format pcapng`, the new file
     #[arg(short, long, value_name = "DIR", value_parser = NewFolder)]
     pub(crate) output: PathBuf,

@@ -175,6 +175,9 @@ fn nothing(summary: &SessionSummary, told: &SessionFacts<'_>) -> String {
              another user (sudo, setuid), in a container, with KYMO=off or too small limits, without both environment and\n      \
              parents (env -i of a daemon), or if libkymo.so was not found; `kymo doctor` checks this machine"
         ),
+        None if programs == 0 && told.packets.is_some_and(|counts| counts.packets == 0) => {
+            "no packet came that the filter keeps, if there is one, and no program was found that records".to_owned()
+        }
         None if programs == 0 => "no program was found that records; `kymo doctor` says why that may be".to_owned(),
         _ if summary.rules.iter().any(|rule| rule.let_go > 0) => "the rules kept no event".to_owned(),
         _ if summary.filtered > 0 => "the filter kept no event".to_owned(),

@@ -419,16 +419,33 @@ fn captures_go_round() {
         });
         assert_eq!(text, first.collect::<String>());
     }
-    // Some of them, by the fields that captures have.
-    let filter = ["--filter", "udp.source_port == 53 && length > 100", "--output", "some.pcapng"];
-    place.says(&[&["export", "first.pcapng", "--format", "pcapng"], &filter[..]].concat(), 0);
-    assert_eq!(packets(&place, "some.pcapng"), [first[0].clone(), first[2].clone()]);
+    some_of_them(&place, &first);
     // A trace without the bytes of packets says so.
     place.says(&["cut", "first.pcapng", "--output", "bare"], 0);
     let told = place.says(&["export", "bare", "--format", "pcapng", "--output", "none.pcapng"], 1);
     assert!(told.contains("7 packets left out") && told.contains("--packet-data"), "{told}");
     let told = place.says(&["export", "first.pcapng", "--format", "pcapng", "--output", "second.pcapng"], 1);
-    assert!(told.contains("second.pcapng"), "{told}");
+    assert!(told.contains("second.pcapng: there is such a file already"), "{told}");
+}
+
+/// Exports some of the packets of `first.pcapng`.
+fn some_of_them(place: &Place, first: &[SeenPacket]) {
+    // Some of them, by the fields that captures have.
+    let filter = ["--filter", "udp.source_port == 53 && length > 100", "--output", "some.pcapng"];
+    place.says(&[&["export", "first.pcapng", "--format", "pcapng"], &filter[..]].concat(), 0);
+    assert_eq!(packets(place, "some.pcapng"), [first[0].clone(), first[2].clone()]);
+    // The same by their heads, as those that were recorded are asked.
+    let filter = ["--packet-filter", "udp.source_port == 53 && length > 100", "--output", "heads.pcapng"];
+    let told = place.says(&[&["export", "first.pcapng", "--format", "pcapng"], &filter[..]].concat(), 0);
+    assert!(told.contains("`--packet-filter` has kept out 5 packets"), "{told}");
+    assert_eq!(packets(place, "heads.pcapng"), [first[0].clone(), first[2].clone()]);
+    for (filter, why) in
+        [("udp.dport == 53", "there is `udp.destination_port`"), ("length < 0", "is true of no packet")]
+    {
+        let words = ["export", "first.pcapng", "--format", "pcapng", "--packet-filter", filter, "--output", "x.pcapng"];
+        let told = place.says(&words, 2);
+        assert!(told.contains(why), "{told}");
+    }
 }
 
 /// Packets of interfaces and of programs, by policies: each is in one file, and the folder is one trace.

@@ -324,10 +324,23 @@ fn errors_have_their_places() {
         ("tcp == 80", "structure"),
         ("ip.source < ", "expected a value"),
         ("ip.protocol == \"TPC\"", "TPC"),
+        ("udp.dport == 53", "there is `udp.destination_port`"),
     ] {
         let error = PacketFilter::parse(expression).expect_err("it is wrong");
         assert!(error.contains(told) && error.contains(expression), "{error}");
     }
-    assert!(PacketFilter::parse("length < 0").expect("it is an expression").is_never());
-    assert!(PacketFilter::parse("interface == \"lo\"").is_ok());
+    for (expression, told) in [
+        ("length < 0", "this is true of no packet"),
+        ("udp.destination_port == 70000", "this is true of no packet"),
+        ("length > 60 && !(ip.source == \"300.1.1.1\")", "no packet has this address"),
+        ("ip.source != \"FE80::1\"", "packets have this address as `\"fe80::1\"`"),
+        ("eth.source == \"02:42:AC:11:00:02\"", "six numbers of two digits"),
+    ] {
+        let filter = PacketFilter::parse(expression).expect("it is an expression");
+        let fault = filter.fault(expression).expect("it has one");
+        assert!(fault.contains(told) && fault.contains(expression), "{fault}");
+    }
+    for expression in ["interface == \"lo\"", "ip.source == \"10.*\" || ip.source == \"::1\""] {
+        assert_eq!(PacketFilter::parse(expression).expect("it is an expression").fault(expression), None);
+    }
 }

@@ -78,7 +78,8 @@ fn write(trace: &Path, stem: &Path) -> io::Result<Option<(PathBuf, u64)>> {
     let output = paths.find(|path| !path.exists()).expect("numbers do not end");
     output.parent().map(std::fs::create_dir_all).transpose()?;
     let selection = Selection::default();
-    let options = CaptureOptions { output: output.clone(), selection, begin_ns: None, end_ns: None };
+    let output_path = output.clone();
+    let options = CaptureOptions { output: output_path, selection, packet_filter: None, begin_ns: None, end_ns: None };
     let written = Arc::new(session).write_capture(&options, &Progress::default()).map_err(io::Error::other)?;
     if written.packets == 0 {
         std::fs::remove_file(&output)?;

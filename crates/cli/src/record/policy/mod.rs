@@ -40,7 +40,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Records by policies until it is over.
 pub(super) fn run(path: &Path, arguments: &RecordArguments) -> Result<CommandOutcome, RecordProblem> {
-    let mut watched = WatchedFile { path, text: content(path)?, next: None };
+    let mut watched = WatchedFile { path, text: content(path)?, next: None, missed: 0 };
     let file = policies(path, &watched.text).map_err(StopReason::Usage)?;
     tell_notes(path, &file);
     let root = arguments.session.output.clone().or_else(|| file.output.clone());
@@ -94,6 +94,9 @@ struct PolicyRecording {
     is_whole: bool,
 }
 
+/// Looks at a file that cannot be read until that is told: two seconds.
+const MISSED_TOLD: u32 = 8;
+
 /// The file, which may change.
 struct WatchedFile<'p> {
     path: &'p Path,
@@ -101,13 +104,24 @@ struct WatchedFile<'p> {
     text: String,
     /// Another text, seen once: an editor may be writing it.
     next: Option<String>,
+    /// Looks at which it could not be read.
+    missed: u32,
 }
 
 impl WatchedFile<'_> {
     /// Another text than the last one, that stays for a while.
     fn changed(&mut self) -> Option<String> {
-        // An editor may have removed it for a moment.
-        let text = content(self.path).ok().filter(|text| *text != self.text);
+        let content = content(self.path);
+        if let Err(why) = &content {
+            // An editor may have removed it for a moment.
+            self.missed += 1;
+            if self.missed == MISSED_TOLD {
+                warn(&format!("{}\nnote: the policies stay, until there is a file again", why.text().trim_end()));
+            }
+        } else {
+            self.missed = 0;
+        }
+        let text = content.ok().filter(|text| *text != self.text);
         if text.is_some() && text == self.next {
             self.text = self.next.take()?;
             return Some(self.text.clone());

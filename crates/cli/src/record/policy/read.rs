@@ -213,7 +213,13 @@ impl PolicyReader<'_> {
             return None;
         };
         self.words(table, "`packets`", &PACKETS);
-        let interfaces = self.texts(table, "interfaces").into_iter().map(|(_, name)| name).collect::<Vec<_>>();
+        let interfaces = self.texts(table, "interfaces");
+        for (at, name) in &interfaces {
+            if let Err(why) = packets::check_interface(name) {
+                self.problem(*at, why.to_string());
+            }
+        }
+        let interfaces = interfaces.into_iter().map(|(_, name)| name).collect::<Vec<_>>();
         if get(table, "interfaces").is_none() {
             let what = "`packets` lacks `interfaces`: `interfaces = [\"eth0\"]`, or `\"any\"`";
             self.problem(value.span().start, what.to_owned());
@@ -294,13 +300,25 @@ impl PolicyReader<'_> {
             Some(DeValue::Integer(number)) => vec![number.as_str().to_owned()],
             _ => plain(self.texts(table, "process")),
         };
+        let is_wrong = |process: &String| process.parse::<u32>() == Ok(0);
+        let no_process = subject.processes.iter().any(is_wrong);
         subject.cgroups = plain(self.texts(table, "cgroup"));
         subject.label = self.word(table, "label");
         subject.label_prefix = self.word(table, "label_prefix");
         subject.label_suffix = self.word(table, "label_suffix");
         subject.label_glob = self.word(table, "label_glob");
         subject.thread = self.word(table, "thread");
+        let has_label = subject.label.is_some();
         subject.users = self.users(table);
+        let at = |word: &str| get(table, word).map_or(0, |value| value.span().start);
+        if no_process {
+            self.problem(at("process"), "no process has the number 0".to_owned());
+        }
+        for word in ["label_prefix", "label_suffix", "label_glob"] {
+            if has_label && get(table, word).is_some() {
+                self.problem(at(word), format!("`label` is the whole label: leave `{word}` out"));
+            }
+        }
     }
 
     /// Users by number or name.
@@ -510,6 +528,18 @@ mod tests {
                 12:10: a program has at most 128MiB
                 13:10: `period` is for `mode = "overwrite"`: otherwise events are written at once
                 14:22: there is no writer `log`: there are `ctf` and `pcapng`
+            "#]],
+        );
+        check(
+            "[packets]\ninterfaces = \"any\"\nfilter = \"ip.source == '300.1.1.1'\"\n[[policy]]\nprocess = 0\nlabel = \"a\"\nlabel_glob = \"b*\"\n",
+            &expect![[r#"
+                3:10: the filter is wrong
+                error: no packet has this address
+                    ip.source == '300.1.1.1'
+                                  ^^^^^^^^^
+                help: an address is `"10.0.0.1"` or `"fe80::1"`; `"10.*"` is a pattern
+                5:11: no process has the number 0
+                7:14: `label` is the whole label: leave `label_glob` out
             "#]],
         );
         check(
