@@ -65,11 +65,23 @@ struct Judgement {
 }
 
 impl Judgement {
+    /// The only rule that is asked, and the groups of its session, if there is nothing else: no trigger, no begin.
+    #[inline]
+    fn one_rule(&self) -> Option<(&'static Judged, &'static JudgedRule)> {
+        match (self.triggers, self.groups, self.begins) {
+            ([], [group], []) => {
+                group.rules.split_first().filter(|(_, more)| more.is_empty()).map(|(rule, _)| (group, rule))
+            }
+            _ => None,
+        }
+    }
+
     /// The entry of its slot, without machine code.
     fn entry(&self) -> Filter {
         match self.remembers {
             false => judge,
             true if self.triggers.is_empty() && self.groups.is_empty() => remember,
+            true if self.one_rule().is_some() => judge_by_rule,
             true => judge_by_rules,
         }
     }
@@ -77,7 +89,9 @@ impl Judgement {
 
 /// Whether that is the entry of slots with judgements.
 pub(crate) fn is_entry(place: *const ()) -> bool {
-    [judge as Filter, remember, judge_by_rules].iter().any(|entry| core::ptr::eq(place, *entry as *const ()))
+    [judge as Filter, remember, judge_by_rule, judge_by_rules]
+        .iter()
+        .any(|entry| core::ptr::eq(place, *entry as *const ()))
 }
 
 /// A trigger's number or bits of groups, and what they ask.
@@ -160,6 +174,42 @@ unsafe extern "C" fn remember(arguments: *const u8, slot_and_size: u64) -> u64 {
         }
     }
     is_later.into()
+}
+
+/// Entry of slots with judgements of events that one rule is asked about, and nothing else: most are.
+unsafe extern "C" fn judge_by_rule(arguments: *const u8, slot_and_size: u64) -> u64 {
+    let slot = usize::from(slot_and_size as u8);
+    // Safety: stored judgements are never removed.
+    let Some(judgement) = (unsafe { JUDGEMENTS[slot].load(Ordering::Acquire).as_ref() }) else { return 1 };
+    let now = if judgement.reads_clock { clock::ticks() } else { 0 };
+    let Some(process) = ProcessState::now() else { return 1 };
+    let Some((group, rule)) = judgement.one_rule() else { return 1 };
+    let program = process.program();
+    let kept = group.about & program.recording();
+    // Safety: the recorder made the judgement for these arguments.
+    if kept == 0 || !unsafe { group.question.is_yes(arguments, slot_and_size) } {
+        return 0;
+    }
+    // Safety: see above.
+    match unsafe { rule.answer(&program, arguments, now, true) } {
+        RuleAnswer::No => 0,
+        answer => keep_by_rule(process, judgement.event, kept, answer),
+    }
+}
+
+/// An event is kept, or the recorder is to ask.
+#[inline(never)]
+fn keep_by_rule(process: &ProcessState, event: u16, kept: u8, answer: RuleAnswer) -> u64 {
+    match answer {
+        RuleAnswer::No => return 0,
+        RuleAnswer::Later => _ = is_left(process, event),
+        RuleAnswer::Yes(ticks) => {
+            let mut since = [0; 8];
+            since[kept.trailing_zeros() as usize % 8] = ticks;
+            tell_kept(event, false, kept, &since);
+        }
+    }
+    1
 }
 
 /// Entry of slots with judgements of events that rules are asked about, or that are the begin of others.

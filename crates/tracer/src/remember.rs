@@ -122,7 +122,7 @@ impl JudgedRule {
     /// # Safety
     ///
     /// The keys are values of these arguments.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn begin(&self, program: &ProgramSide<'_, Mapped>, arguments: *const u8, now: u64) -> bool {
         let Some(shared) = self.shared(program) else { return false };
         // Safety: see above.
@@ -141,7 +141,7 @@ impl JudgedRule {
     /// # Safety
     ///
     /// The keys are values of these arguments.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn answer(
         &self,
         program: &ProgramSide<'_, Mapped>,
