@@ -459,17 +459,20 @@ fn a_command_is_recorded_by_policies() {
 #[test]
 fn marks_are_written_as_genode_writes_them() {
     let place = Place::new();
-    let recording =
-        PolicyRun::begin(&place, "[[policy]]\nname = \"marks\"\nformat = \"genode\"\nlabel_prefix = \"init -> \"\n");
+    let policies = "[[policy]]\nname = \"marks\"\nformat = \"genode\"\nlabel_prefix = \"init -> \"\n\
+                    [[policy]]\nname = \"other\"\nlabel = \"other\"\n";
+    let recording = PolicyRun::begin(&place, policies);
+    let mut other = labeled(&place, "other");
+    other.tell("count 3");
     let (mut ping, mut pong) = (labeled(&place, "init -> ping"), labeled(&place, "init -> runtime -> pong"));
     ping.tell("marks");
     ping.tell("marks");
     pong.tell("marks");
     pong.tell("count 9");
     let told = recording.end();
-    assert!(told.contains("recorded 30 events"), "{told}");
+    assert!(told.contains("recorded 33 events"), "{told}");
     let folder = dated(&place).pop().expect("there is one");
-    assert_eq!(traces(&folder), ["init/ping", "init/runtime/pong"]);
+    assert_eq!(traces(&folder), ["init/ping", "init/runtime/pong", "other/other"]);
     let files = |component: &str| {
         let mut names: Vec<_> = std::fs::read_dir(folder.join(component))
             .expect("it is there")
@@ -501,6 +504,10 @@ fn marks_are_written_as_genode_writes_them() {
     };
     let (said, why) = (String::from_utf8_lossy(&read.stdout), String::from_utf8_lossy(&read.stderr));
     assert!(read.status.success(), "{why}");
+    // Both forms have times since 1970: it reads them together.
+    let all = Command::new("babeltrace2").arg(&folder).output().expect("it runs");
+    assert!(all.status.success(), "{}", String::from_utf8_lossy(&all.stderr));
+    assert_eq!(String::from_utf8_lossy(&all.stdout).matches("test:count").count(), 3);
     let payload = |line: &str| {
         let (head, fields) = line.rsplit_once("{ ").expect("it has fields");
         let name = head
