@@ -135,6 +135,11 @@ const OWN_SPAN: u64 = 1 << 31;
 /// Bytes that such a packet may have.
 const OWN_BYTES: usize = 256 << 10;
 
+/// Whether a trace of a session has begun in a folder.
+pub(crate) fn is_begun(folder: &Path) -> bool {
+    live::said(folder).is_some()
+}
+
 impl Output {
     /// Begins a trace in a folder, which is made. Events before `earliest` belong to others; a
     /// caller that takes events from before the session passes 0, or an earlier time.

@@ -455,6 +455,14 @@ fn a_command_is_recorded_by_policies() {
     assert_eq!(place.values(&dated(&place)[0], "test:count"), [0; 3]);
 }
 
+/// Names of the files in a folder.
+fn files(folder: &Path) -> Vec<std::ffi::OsString> {
+    let entries = std::fs::read_dir(folder).expect("it is there").flatten();
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+    names.sort();
+    names
+}
+
 /// Marks under Genode's names, in its packets: babeltrace2 reads them, and kymo as it reads Genode's own.
 #[test]
 fn marks_are_written_as_genode_writes_them() {
@@ -473,16 +481,7 @@ fn marks_are_written_as_genode_writes_them() {
     assert!(told.contains("recorded 33 events"), "{told}");
     let folder = dated(&place).pop().expect("there is one");
     assert_eq!(traces(&folder), ["init/ping", "init/runtime/pong", "other/other"]);
-    let files = |component: &str| {
-        let mut names: Vec<_> = std::fs::read_dir(folder.join(component))
-            .expect("it is there")
-            .flatten()
-            .map(|entry| entry.file_name())
-            .collect();
-        names.sort();
-        names
-    };
-    assert_eq!(files("init/ping"), ["ep", "ep (2)", "metadata"], "two threads of one name");
+    assert_eq!(files(&folder.join("init/ping")), ["ep", "ep (2)", "metadata"], "two threads of one name");
     let path = folder.display().to_string();
     let info = place.says(&["info", &path], 0);
     assert!(info.contains("recorded by genode") || info.contains("recorded  by genode"), "{info}");
@@ -657,6 +656,25 @@ fn edits_keep_the_memory_of_flight_recorders() {
         (&[0, 1, 2][..], "fl-snapshot-1/ping/fl fl-snapshot-2/ping/fl".to_owned())
     );
     assert!(told.contains(&format!("recorded {} events", values.len())), "{told}");
+}
+
+/// No trace is in the folder of another one.
+#[test]
+fn components_below_others_have_folders_of_their_own() {
+    let place = Place::new();
+    let policies =
+        "[[policy]]\nname = \"ping\"\nlabel = \"init\"\n[[policy]]\nname = \"x\"\nlabel = \"init -> ping\"\n";
+    let recording = PolicyRun::begin(&place, policies);
+    let mut init = labeled(&place, "init");
+    init.tell("count 5");
+    until(|| dated(&place)[0].join("init/ping").exists());
+    let mut ping = labeled(&place, "init -> ping");
+    ping.tell("count 2");
+    let told = recording.end();
+    assert!(told.contains("recorded 7 events"), "{told}");
+    let folder = dated(&place).pop().expect("there is one");
+    assert_eq!(traces(&folder), ["init/ping", "init/ping-2/x"]);
+    assert_eq!(place.values(&folder, "test:count").len(), 7);
 }
 
 /// A policy may be called like a component: its trace, and the files in Genode's form, have folders of their own.

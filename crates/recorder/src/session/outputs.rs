@@ -20,7 +20,7 @@ use crate::select::component_path;
 use crate::session::choosing::Choosing;
 use crate::session::{RecordingSession, WatchedClocks};
 use crate::trace::resume::Resumed;
-use crate::trace::{CtfVersion, Output, OutputOptions};
+use crate::trace::{CtfVersion, Output, OutputOptions, is_begun};
 
 /// The folders of components in a session that writes a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,9 +40,12 @@ impl ComponentFolders {
         if let Some(folder) = self.folders.get(label) {
             return folder.clone();
         }
-        let component = tree.join(component_path(label));
-        let names = std::iter::once(name.to_owned()).chain((2..).map(|number| format!("{name}-{number}")));
-        let mut folders = names.map(|name| component.join(name));
+        // A folder that is a trace of another component has no others in it: readers take it as a whole.
+        let is_trace = |folder: &Path| self.folders.values().any(|taken| taken == folder) || is_begun(folder);
+        let component = component_path(label).split('/').fold(tree.to_owned(), |folder, part| {
+            numbered(part).map(|part| folder.join(part)).find(|folder| !is_trace(folder)).expect("numbers do not end")
+        });
+        let mut folders = numbered(name).map(|name| component.join(name));
         // Labels may have folders in common: `a/b` and `a_b`.
         let is_taken = |folder: &PathBuf| self.folders.values().any(|taken| taken == folder);
         let folder = folders.find(|folder| !folder.exists() && !is_taken(folder)).expect("numbers do not end");
@@ -54,6 +57,11 @@ impl ComponentFolders {
     fn forget(&mut self, folder: &Path) {
         self.folders.retain(|_, known| known != folder);
     }
+}
+
+/// A name, and others for when it is taken.
+fn numbered(name: &str) -> impl Iterator<Item = String> {
+    std::iter::once(name.to_owned()).chain((2..).map(move |number| format!("{name}-{number}")))
 }
 
 impl RecordingSession {
