@@ -74,7 +74,8 @@ pub(crate) fn packets(session: Session, arguments: &ExportArguments) -> Result<C
         message!("warning: the traces have no packets: events `kymo:packet`, or captures (docs/packets.md)");
     }
     let outcome = show::report(&written.report, arguments.common.strict);
-    Ok(if written.without_bytes > 0 { CommandOutcome::Incomplete } else { outcome })
+    let has_none = written.packets == 0 && written.filtered == 0 && is_all;
+    Ok(if written.without_bytes > 0 || has_none { CommandOutcome::Incomplete } else { outcome })
 }
 
 /// A filter about the heads of packets.

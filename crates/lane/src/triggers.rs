@@ -297,6 +297,13 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         fired
     }
 
+    /// Whether a trigger starts.
+    #[must_use]
+    pub fn starts(&self, number: u8) -> bool {
+        let said = self.memory.load(self.state(number) + trigger::ACTION, Relaxed);
+        TriggerAction::of(said as u8) == Some(TriggerAction::Start)
+    }
+
     fn state(&self, number: u8) -> u64 {
         self.layout.triggers() + triggers::STATES + u64::from(number) * triggers::STATE_BYTES
     }

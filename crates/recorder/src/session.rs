@@ -415,6 +415,7 @@ impl RecordingSession {
         self.options.selection = selection;
         self.choosing.watched = self.triggers.rules();
         self.choosing.rules = self.rules.all().to_vec();
+        self.choosing.removed_rules = self.rules.removed().iter().map(|rule| rule.options.clone()).collect();
         self.choose_again();
     }
 

@@ -206,7 +206,7 @@ fn keep_by_rule(process: &ProcessState, event: u16, kept: u8, answer: RuleAnswer
         RuleAnswer::Yes(ticks) => {
             let mut since = [0; 8];
             since[kept.trailing_zeros() as usize % 8] = ticks;
-            tell_kept(event, false, kept, &since);
+            return tell_kept(event, false, kept, &since).into();
         }
     }
     1
@@ -272,31 +272,27 @@ unsafe extern "C" fn judge_by_rules(arguments: *const u8, slot_and_size: u64) ->
     if kept == 0 && !has_fired {
         return 0;
     }
-    tell_kept(judgement.event, has_fired, kept, &since.unwrap_or_default());
-    1
+    tell_kept(judgement.event, has_fired, kept, &since.unwrap_or_default()).into()
 }
 
-/// Writes which groups keep an event, by rules.
-fn tell_kept(event: u16, has_fired: bool, kept: u8, since: &[u64; 8]) {
+/// Writes which groups keep an event, by rules; returns whether there was room. Otherwise the event is lost, and counted.
+fn tell_kept(event: u16, has_fired: bool, kept: u8, since: &[u64; 8]) -> bool {
     let mut flags = VERDICT_KEPT | if has_fired { VERDICT_MORE } else { 0 };
     let mut tell = |groups: u8, since: u64| {
-        if let Some(mut write) = VERDICT.enter(VERDICT_BYTES) {
-            write.put(&event.to_le_bytes());
-            write.put(&[groups, flags]);
-            write.put(&[0; 4]);
-            write.put(&since.to_le_bytes());
-            write.leave();
-        }
+        let Some(mut write) = VERDICT.enter(VERDICT_BYTES) else { return false };
+        write.put(&event.to_le_bytes());
+        write.put(&[groups, flags]);
+        write.put(&[0; 4]);
+        write.put(&since.to_le_bytes());
+        write.leave();
         flags |= VERDICT_MORE;
+        true
     };
     let others = (0..8).filter(|group| since[*group] == 0).fold(0, |bits, group| bits | 1 << group);
     // Mostly it is one group, with the time since the begin.
-    if kept & others != 0 || kept == 0 {
-        tell(kept & others, 0);
-    }
-    for (group, since) in since.iter().enumerate().filter(|(_, since)| **since != 0) {
-        tell(1 << group, *since);
-    }
+    let is_there = kept & others == 0 && kept != 0 || tell(kept & others, 0);
+    let mut timed = since.iter().enumerate().filter(|(_, since)| **since != 0);
+    is_there && timed.all(|(group, since)| tell(1 << group, *since))
 }
 
 /// Counts matches, and fires triggers; returns whether the event has to be kept for that, with its verdict before it.
@@ -335,15 +331,17 @@ fn fire(process: &ProcessState, judgement: &Judgement, mut reached: u32, mut idl
             if let Some((changed, change)) = program.fire(number, judgement.event, thread::tid(), clock::ticks) {
                 (groups, fired) = (groups | changed, fired | 1 << number);
                 changes = Some([changes.map_or(change, |[first, _]| first), change]);
-                // A stop that counts may have an effect now that this start has fired: it counts this event.
-                let (more, still_idle) = program.reached(idle, program.groups());
-                (reached, idle) = (reached | more, still_idle);
+                // A stop that counts may have an effect now that this start has fired: it counts this event, which
+                // belongs to the session. The event of a stop does, too, and starts do not count it.
+                if program.starts(number) {
+                    let (more, still_idle) = program.reached(idle, program.groups());
+                    (reached, idle) = (reached | more, still_idle);
+                }
             }
         }
     }
-    let Some(changes) = changes else { return false };
-    tell(judgement.event, groups, 0, fired, changes);
-    true
+    // Without its verdict the event is lost, and counted as that.
+    changes.is_some_and(|changes| tell(judgement.event, groups, 0, fired, changes))
 }
 
 /// Leaves the judgement of an event to the recorder; returns whether it can be.
@@ -356,20 +354,20 @@ fn is_left(process: &ProcessState, event: u16) -> bool {
     };
     if is_there {
         process.program().note_unjudged();
-        tell(event, 0, VERDICT_UNJUDGED, 0, [0; 2]);
+        let _ = tell(event, 0, VERDICT_UNJUDGED, 0, [0; 2]);
     }
     is_there
 }
 
-/// Writes a verdict, before its event.
-fn tell(event: u16, groups: u8, flags: u8, fired: u32, changes: [u32; 2]) {
-    if let Some(mut write) = VERDICT.enter(VERDICT_BYTES) {
-        write.put(&event.to_le_bytes());
-        write.put(&[groups, flags]);
-        write.put(&fired.to_le_bytes());
-        changes.iter().for_each(|change| write.put(&change.to_le_bytes()));
-        write.leave();
-    }
+/// Writes a verdict, before its event; returns whether there was room. Otherwise one lost event is counted.
+fn tell(event: u16, groups: u8, flags: u8, fired: u32, changes: [u32; 2]) -> bool {
+    let Some(mut write) = VERDICT.enter(VERDICT_BYTES) else { return false };
+    write.put(&event.to_le_bytes());
+    write.put(&[groups, flags]);
+    write.put(&fired.to_le_bytes());
+    changes.iter().for_each(|change| write.put(&change.to_le_bytes()));
+    write.leave();
+    true
 }
 
 /// An event is recorded without the arguments that a judgement needs: if its slot has one, the recorder is

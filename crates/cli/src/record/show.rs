@@ -362,8 +362,10 @@ pub(super) fn rule_status(status: &RuleStatus, out: &mut impl Write) -> io::Resu
         writeln!(out, "            {}", now.join("; "))?;
     }
     if *unknown > 0 {
-        let fate = if options.name.starts_with("trigger:") { "fire nothing" } else { "are kept" };
-        writeln!(out, "            {} of these had no known begin, and {fate}", grouped(*unknown))?;
+        // A trigger fires at none of them: they are among those that it did not keep.
+        let (of, fate) =
+            if options.name.starts_with("trigger:") { ("of all", "fire nothing") } else { ("of these", "are kept") };
+        writeln!(out, "            {} {of} had no known begin, and {fate}", grouped(*unknown))?;
     }
     if *forgotten > 0 {
         writeln!(out, "            {} were forgotten, as there were too many at a time", counted(*forgotten, "key"))?;

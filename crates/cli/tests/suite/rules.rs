@@ -521,3 +521,97 @@ fn rules_about_nothing_change_nothing() {
         assert_eq!(how_many(&place, event), 400, "{event}");
     }
 }
+
+const TICKS: &str = r#"
+#include <kymo/kymo.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+KYMO_EVENT(tick, tock, KYMO_U64(n));
+static long events, nanoseconds;
+
+static void *thread(void *unused)
+{
+    (void)unused;
+    const struct timespec length = {0, nanoseconds};
+    for (long i = 0; i < events; ++i) {
+        kymo_tick_tock((uint64_t)i);
+        if (nanoseconds)
+            nanosleep(&length, NULL);
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t threads[2];
+    if (argc != 3)
+        return 1;
+    events = atol(argv[1]);
+    nanoseconds = atol(argv[2]);
+    for (int i = 0; i < 2; ++i)
+        pthread_create(&threads[i], NULL, thread, NULL);
+    for (int i = 0; i < 2; ++i)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+"#;
+
+/// Summary of a recording with rules: the events of two threads, all of which the rules count.
+fn ticks(place: &Place, words: &[&str]) -> Value {
+    let _ = std::fs::remove_dir_all(place.path("ticks.ctf"));
+    let record = [&["record", "--output", "ticks.ctf", "--json"], words].concat();
+    let output = place.kymo(&record).output().expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).expect("it is one object")
+}
+
+/// An event is recorded, let go or lost; the verdict before it is none.
+#[test]
+fn each_event_is_counted_once() {
+    let Some(built) = library() else { return };
+    let place = Place::new();
+    let program = program(&place.path(""), &built, "ticks", TICKS).display().to_string();
+    let rule = "tick:tock every 2";
+    let summary = ticks(&place, &["--pool-size", "128KiB", "--only", rule, "--", &program, "200000", "0"]);
+    let lost: u64 = summary["lost"].as_object().expect("they are told").values().filter_map(Value::as_u64).sum();
+    let [_, let_go, ..] = told(&summary["rules"][0]);
+    let recorded = summary["events"].as_u64().expect("a number");
+    assert!(lost > 0 && recorded + let_go + lost == 400_000, "{summary}");
+    // What a flight recorder's programs recorded before they asked is asked when it writes it.
+    for words in [&["--mode", "overwrite"][..], &["--mode", "overwrite", "--flush-every", "100ms"]] {
+        let summary =
+            ticks(&place, &[words, &["--only", "tick:tock every 10", "--", &program, "2000", "50000"]].concat());
+        let text = place.says(&["print", "--event", "tick:tock", "ticks.ctf"], 0);
+        let [kept, let_go, ..] = told(&summary["rules"][0]);
+        assert_eq!((kept + let_go, kept), (4000, text.lines().count() as u64), "{words:?}: {summary}");
+    }
+}
+
+/// Another session has all events: those that a rule let go before it was removed are not recorded behind that.
+#[test]
+fn counts_are_whole_where_a_rule_is_removed() {
+    let Some(built) = library() else { return };
+    let place = Place::new();
+    let program = program(&place.path(""), &built, "ticks", TICKS).display().to_string();
+    let all = ["record", "--detach", "--name", "all", "--output", "all", "--process", "ticks"];
+    let some = ["record", "--detach", "--name", "some", "--output", "some", "--process", "ticks", "--only"];
+    place.says(&all, 0);
+    place.says(&[&some[..], &["tick:tock every 100"]].concat(), 0);
+    let mut running = std::process::Command::new(program)
+        .args(["5000", "50000"])
+        .env("XDG_RUNTIME_DIR", place.path(""))
+        .spawn()
+        .expect("it starts");
+    until(|| {
+        place.json(&["limit", "--session", "some", "--json"])[0]["summary"]["rules"][0]["let_go"].as_u64() > Some(500)
+    });
+    place.says(&["limit", "--remove", "tock", "--session", "some"], 0);
+    assert!(running.wait().expect("it ends").success());
+    let summary = place.json(&["stop", "some", "--json"])[0].clone();
+    place.says(&["stop", "all"], 0);
+    let count = |trace: &str| place.says(&["print", "--event", "tick:tock", trace], 0).lines().count() as u64;
+    let [_, let_go, ..] = told(&summary["removed_rules"][0]);
+    assert_eq!((count("all"), count("all") - count("some")), (10_000, let_go), "{summary}");
+}

@@ -522,3 +522,29 @@ fn a_stopped_session_says_how_it_goes_on() {
     assert!(state().contains("no trigger that starts it is armed: `kymo trigger --arm` arms them"), "{}", state());
     place.says(&["stop", "part"], 0);
 }
+
+/// The event that stops belongs to the session: the next one is the first that the next start counts. In the first instant
+/// of a program, the recorder finds these events, and keeps them, too.
+#[test]
+fn events_that_start_and_stop_are_recorded_and_count_once() {
+    let place = Place::new();
+    let mut program = place.program();
+    let triggers =
+        ["--trigger", "start on test:count after 10 repeat", "--trigger", "stop on test:count after 3 repeat"];
+    let pid = program.pid.to_string();
+    let begin = ["record", "--detach", "--name", "some", "--output", "some", "--process", &pid];
+    place.says(&[&begin[..], &triggers].concat(), 0);
+    program.tell("offer 50");
+    place.says(&["stop", "some"], 0);
+    let wanted: Vec<u64> = [9, 21, 33, 45].iter().flat_map(|first| *first..first + 3).collect();
+    assert_eq!(place.values(&place.path("some"), "test:count"), wanted);
+    // `count` leaves the triggers to the recorder; the session selects others than the events of these.
+    let triggers =
+        ["--trigger", "start on test:count when value == 60", "--trigger", "stop on test:count when value == 70"];
+    let begin =
+        ["record", "--detach", "--name", "late", "--output", "late", "--process", &pid, "--event", "test:other"];
+    place.says(&[&begin[..], &triggers].concat(), 0);
+    program.tell("count 25");
+    place.says(&["stop", "late"], 0);
+    assert_eq!(place.values(&place.path("late"), "test:count"), [60, 70]);
+}

@@ -48,6 +48,7 @@ impl Daemon {
     }
 
     fn write_flush(&mut self, at: usize, until: [u64; 2]) -> io::Result<()> {
+        self.count_rules(false);
         let session = &mut self.sessions[at];
         let new = session.snapshot_folder(".flush");
         // A recorder may have been killed while it wrote one.

@@ -2,7 +2,7 @@
 
 use kymo_schema::definition::EventClass;
 
-use super::Daemon;
+use super::{Daemon, SETTLE};
 use crate::program::DrainTiming;
 use crate::protocol::{Matched, RecorderReply, RuleChange};
 use crate::rule::{RULES_MAX, RuleOptions};
@@ -54,6 +54,11 @@ impl Daemon {
         } else {
             self.has_changed = true;
             self.find();
+            // Threads that were asking a rule have done so after this.
+            std::thread::sleep(SETTLE);
+            let Self { served, sessions, clocks, .. } = self;
+            served.iter().for_each(|program| program.retire_rules(&mut sessions[at], clocks));
+            sessions[at].retire_others();
         }
         self.count_rules(false);
         let status = Box::new(self.session_statuses().swap_remove(at));

@@ -25,6 +25,10 @@ impl Daemon {
                 self.sessions[at].options.output.display()
             ));
         }
+        // A trigger's snapshot may have come into the folder meanwhile: this one is beside it.
+        let own = &self.sessions[at].options.output;
+        let has_others = || std::fs::read_dir(own).is_ok_and(|mut entries| entries.next().is_some());
+        let output = output.filter(|output| output != own || !has_others());
         self.find();
         // The session keeps the events that other sessions drain.
         self.drain(DrainTiming::Now);
@@ -40,6 +44,7 @@ impl Daemon {
         output: Option<PathBuf>,
         events: Option<u32>,
     ) -> Result<SessionSummary, String> {
+        self.count_rules(false);
         let there = output.clone().unwrap_or_else(|| self.sessions[at].options.output.clone());
         let snapshot = self.sessions[at].snapshot(output, &mut self.clocks);
         let mut snapshot = snapshot.map_err(|error| not_begun(&there, &error))?;
@@ -122,9 +127,12 @@ impl Daemon {
             }
         }
         let found = std::mem::take(&mut snapshot.flush);
+        let asked = snapshot.has_asked();
+        snapshot.rules.are_asked_of_snapshot(&asked, false);
         let summary = snapshot.finish(clocks);
         if let Some(session) = sessions.iter_mut().find(|session| session.name == summary.session) {
             session.flush.wrote(&summary, found);
+            session.rules.are_asked_of_snapshot(&asked, session.options.drains);
         }
         summary
     }

@@ -32,6 +32,8 @@ pub(crate) struct Choosing {
     pub(crate) watched: Vec<SelectionRule>,
     /// Rules that limit them.
     pub(crate) rules: Vec<RuleOptions>,
+    /// Rules that were removed: programs may have asked them about events that are still to come.
+    pub(crate) removed_rules: Vec<RuleOptions>,
     /// Rules that no event of a program has the fields or the name for, so far: they hide no events that begin.
     pub(crate) idle: BTreeSet<(u64, String)>,
     /// Those that the recorder asks.
@@ -52,6 +54,8 @@ pub(crate) struct RunFacts {
     pub(crate) frequency: u64,
     /// Changes of the program's groups that are the session's: those of firings that count.
     pub(crate) changes: Vec<u32>,
+    /// Events of the program that have fired triggers which the recorder watches, by their ticks and threads.
+    pub(crate) late: Vec<(u64, u32)>,
     /// Events of the run that have fired triggers: the changes that they made, and their ticks.
     pub(crate) fired: Vec<([u32; 2], u64)>,
     /// Classes of the program's own contexts.
@@ -92,6 +96,34 @@ impl Choosing {
         rule.asks.hides(event) && !self.idle.contains(&(program, rule.name.clone()))
     }
 
+    /// Whether the selection, filters and rules keep an event.
+    fn fate(&mut self, event: &AskedEvent<'_>) -> EventFate {
+        let AskedEvent { program, class, contexts, fields, ticks, verdict } = *event;
+        let place = (program.key, std::ptr::from_ref(class) as usize);
+        let Some(AskedClass { filter, has_rules }) = self.filters.get(&place) else { return EventFate::Drop };
+        let RunFacts { contexts: mask, thread, groups, .. } = &self.run;
+        let event = RecordedEvent { thread, contexts: *mask, carried: contexts, fields };
+        if let Some(kept) = verdict.and_then(|verdict| verdict.kept_by_rules(*groups)) {
+            self.remembers.judges(place, ticks);
+            if *has_rules {
+                let Some(since) = kept else { return EventFate::Drop };
+                let since = Some(since).filter(|since| *since > 0);
+                return self.remembers.reconsider(place, ticks, since, &event, |ticks| self.run.nanos(ticks));
+            }
+        }
+        self.remembers.begin(place, ticks, &event);
+        let Some(filter) = filter else { return EventFate::Drop };
+        if !filter.keeps(&event) {
+            self.filtered += 1;
+            return EventFate::Drop;
+        }
+        if *has_rules {
+            self.remembers.ask(place, ticks, &event, |ticks| self.run.nanos(ticks))
+        } else {
+            EventFate::Keep
+        }
+    }
+
     /// Filters and choices are to be made anew.
     pub(crate) fn choose_again(&mut self) {
         self.filters.clear();
@@ -120,7 +152,8 @@ impl Choose for Choosing {
         let Some(who) = self.known.get(&program.key) else { return ClassDecision::Drop };
         let (candidate, name) = (who.candidate(), class.full_name());
         let is_watched = self.watched.iter().any(|rule| rule.takes(&candidate, &name, class.level));
-        let mut its_rules = self.rules.iter().filter(|rule| rule.takes_name(&name)).peekable();
+        let all_rules = self.rules.iter().chain(&self.removed_rules);
+        let mut its_rules = all_rules.filter(|rule| rule.takes_name(&name)).peekable();
         let has_rules = its_rules.peek().is_some();
         let is_timed = its_rules.any(|rule| matches!(rule.asks.test, RuleTest::Over { .. }));
         let asked = if is_timed { ClassDecision::AskSince } else { ClassDecision::Ask };
@@ -161,34 +194,16 @@ impl Choose for Choosing {
     }
 
     fn passes(&mut self, event: &AskedEvent<'_>) -> EventFate {
-        let AskedEvent { program, class, contexts, fields, ticks, verdict } = *event;
-        let place = (program.key, std::ptr::from_ref(class) as usize);
-        let Some(AskedClass { filter, has_rules }) = self.filters.get(&place) else { return EventFate::Drop };
-        let RunFacts { contexts: mask, thread, groups, .. } = &self.run;
-        let event = RecordedEvent { thread, contexts: *mask, carried: contexts, fields };
-        if let Some(kept) = verdict.and_then(|verdict| verdict.kept_by_rules(*groups)) {
-            self.remembers.judges(place, ticks);
-            if *has_rules {
-                let Some(since) = kept else { return EventFate::Drop };
-                let since = Some(since).filter(|since| *since > 0);
-                return self.remembers.reconsider(place, ticks, since, &event, |ticks| self.run.nanos(ticks));
-            }
-        }
-        self.remembers.begin(place, ticks, &event);
-        let Some(filter) = filter else { return EventFate::Drop };
-        if !filter.keeps(&event) {
-            self.filtered += 1;
-            return EventFate::Drop;
-        }
-        if *has_rules {
-            self.remembers.ask(place, ticks, &event, |ticks| self.run.nanos(ticks))
-        } else {
-            EventFate::Keep
+        match self.fate(event) {
+            // An event that starts or stops the session is one of its events, whatever it selects.
+            EventFate::Drop => EventFate::of(self.run.late.contains(&(event.ticks, self.run.thread.tid))),
+            fate => fate,
         }
     }
 
     fn measures(&self) -> bool {
-        self.rules.iter().any(|rule| matches!(rule.asks.test, RuleTest::Over { .. }))
+        let mut all = self.rules.iter().chain(&self.removed_rules);
+        all.any(|rule| matches!(rule.asks.test, RuleTest::Over { .. }))
     }
 
     fn since(&self, verdict: &EventVerdict) -> Option<u64> {

@@ -197,6 +197,7 @@ impl RecordingSession {
         session.triggers = self.triggers.clone();
         session.rules = self.rules.clone();
         session.choosing.rules = self.rules.all().to_vec();
+        session.choosing.removed_rules = self.choosing.removed_rules.clone();
         session.firings = self.firings.clone();
         Ok(session)
     }

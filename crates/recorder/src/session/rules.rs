@@ -44,6 +44,9 @@ pub(crate) struct SessionRules {
     kinds: BTreeMap<String, (Option<u64>, Vec<RuleKind>)>,
     /// Rules that were removed, or replaced, with their counts.
     removed: Vec<RuleStatus>,
+    /// The places of these, by program and name, until no program asks them any more.
+    #[serde(skip)]
+    retired: Vec<(u64, String, ProgramRule)>,
     /// Rules that the recorder has to forget, too.
     #[serde(skip)]
     outdated: Vec<String>,
@@ -164,13 +167,29 @@ impl SessionRules {
     /// Removes a rule; returns whether it was there. Its counts stay for people.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         let Some(at) = self.all.iter().position(|known| known.name == name) else { return false };
+        let its = |(program, places): (&u64, &mut BTreeMap<String, ProgramRule>)| {
+            places.remove(name).map(|place| (*program, name.to_owned(), place))
+        };
+        let retired: Vec<_> = self.places.iter_mut().filter_map(its).collect();
         let status = self.statuses().swap_remove(at);
-        self.removed.push(status);
+        self.removed.push(RuleStatus { programs: status.programs + retired.len() as u64, ..status });
+        self.retired.extend(retired);
         self.removed.drain(..self.removed.len().saturating_sub(REMOVED_MAX));
         self.all.remove(at);
         self.forget(name);
         self.outdated.push(name.to_owned());
         true
+    }
+
+    /// Counts of a program for the rule of this name that was removed last.
+    fn are_last(&mut self, name: &str, place: &ProgramRule) {
+        let RuleTotals { kept, let_go, unknown, forgotten } = place.counts();
+        if let Some(status) = self.removed.iter_mut().rfind(|status| status.options.name == name) {
+            status.kept += kept;
+            status.let_go += let_go;
+            status.unknown += unknown;
+            status.forgotten += forgotten;
+        }
     }
 
     /// Rules that were removed, with their last counts.
@@ -263,6 +282,25 @@ impl SessionRules {
         }
     }
 
+    /// The recorder has asked rules itself for a snapshot; `is_more`: about other events than those of snapshots before. A
+    /// flight recorder's programs hold some events for several snapshots.
+    pub(crate) fn are_asked_of_snapshot(&mut self, counts: &BTreeMap<(u64, Arc<str>), RecorderCounts>, is_more: bool) {
+        for ((program, rule), counts) in counts {
+            let place = self.places.entry(*program).or_default().entry(rule.to_string()).or_default();
+            let all = |counts: &RecorderCounts| counts.asked.kept + counts.asked.let_go + counts.undone.kept;
+            match is_more {
+                true => place.by_recorder = place.by_recorder.plus(*counts),
+                false if all(counts) >= all(&place.by_recorder) => place.by_recorder = *counts,
+                false => {}
+            }
+        }
+    }
+
+    /// Numbers in a program of rules that it may still ask, though they were removed.
+    pub(crate) fn retired_numbers(&self, program: u64) -> impl Iterator<Item = u8> {
+        self.retired.iter().filter(move |(of, ..)| *of == program).filter_map(|(_, _, place)| place.number)
+    }
+
     /// A program is gone.
     pub(crate) fn parts(&mut self, program: u64) {
         for (name, place) in self.places.remove(&program).into_iter().flatten() {
@@ -304,6 +342,37 @@ impl RecordingSession {
     /// Whether it needs a group of its own in programs.
     pub(crate) fn needs_group(&self) -> bool {
         self.triggers.is_limited() || !self.rules.all().is_empty()
+    }
+
+    /// Events that the recorder has asked rules about since the last call, by program and rule.
+    pub(crate) fn has_asked(&mut self) -> BTreeMap<(u64, Arc<str>), RecorderCounts> {
+        self.choosing.remembers.counts()
+    }
+
+    /// A program does not ask removed rules any more: these have their last counts.
+    pub(crate) fn retire(
+        &mut self,
+        program: &ProgramFacts,
+        counts: impl Fn(u8) -> Option<RuleCounts>,
+        clocks: &mut WatchedClocks,
+    ) {
+        let key = program.identity.key;
+        let (its, others) = std::mem::take(&mut self.rules.retired).into_iter().partition(|(of, ..)| *of == key);
+        self.rules.retired = others;
+        for (_, name, mut place) in its {
+            place.now = place.number.and_then(&counts).map_or(place.now, RuleTotals::from);
+            if let Some(counts) = place.untold(true).filter(|_| self.options.keep == Keep::Oldest) {
+                self.with_output(program.identity.place(), clocks, |output, _| output.rule(program, &name, &counts));
+            }
+            self.rules.are_last(&name, &place);
+        }
+    }
+
+    /// Of programs that are gone, the counts that are known are the last ones.
+    pub(crate) fn retire_others(&mut self) {
+        for (_, name, place) in std::mem::take(&mut self.rules.retired) {
+            self.rules.are_last(&name, &place);
+        }
     }
 
     /// Whether a program counts events for its rules.

@@ -103,6 +103,8 @@ impl RecordingSession {
         facts.groups = self.triggers.group(key).map_or(0, |group| 1 << group);
         facts.changes.clear();
         facts.changes.extend(self.triggers.changes(key));
+        facts.late.clear();
+        facts.late.extend(self.triggers.late_events(key));
         facts.frequency = clocks.of(clock).frequency();
         (facts.contexts, facts.thread) = (run.contexts, run.thread);
         facts.own.clone_from(&program.contexts);

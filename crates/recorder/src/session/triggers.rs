@@ -71,6 +71,9 @@ pub(crate) struct TriggerPlaces {
     /// Changes of the last ones that counted.
     #[serde(default)]
     pub(crate) changes: VecDeque<u32>,
+    /// Events that have fired triggers which the recorder watches, by their ticks and threads: the last ones.
+    #[serde(default)]
+    pub(crate) late: VecDeque<(u64, u32)>,
 }
 
 /// Place of a firing.
@@ -370,6 +373,11 @@ impl SessionTriggers {
         self.places.get(&program).into_iter().flat_map(|places| places.changes.iter().copied())
     }
 
+    /// Events of a program that have fired triggers which the recorder watches.
+    pub(crate) fn late_events(&self, program: u64) -> impl Iterator<Item = (u64, u32)> {
+        self.places.get(&program).into_iter().flat_map(|places| places.late.iter().copied())
+    }
+
     /// Windows of a program; `None`: the session records all the time.
     pub(crate) fn windows(&self, program: u64, clock: ClockSource) -> Option<&[(u64, u64)]> {
         let its = self.own.get(&program).map_or(&self.shared[clock as usize], |(_, windows)| windows);
@@ -412,12 +420,11 @@ impl SessionTriggers {
         self.has_changed |= !trigger.options.repeats;
         trigger.counted.remove(&at.program);
         trigger.counted_most = 0;
-        if !at.told.is_late
-            && let Some(places) = self.places.get_mut(&at.program)
-        {
-            places.changes.push_back(at.firing.number as u32);
-            if places.changes.len() > CHANGES_MAX {
-                places.changes.pop_front();
+        if let Some(places) = self.places.get_mut(&at.program) {
+            if at.told.is_late {
+                push_last(&mut places.late, (at.firing.ticks, at.firing.tid));
+            } else {
+                push_last(&mut places.changes, at.firing.number as u32);
             }
         }
         trigger.is_armed = trigger.options.repeats;
@@ -504,6 +511,14 @@ impl SessionTriggers {
                 (at.ticks, told.is_exact) = (at.ticks.max(ticks), true);
             }
         }
+    }
+}
+
+/// One more, of which the last ones are known.
+fn push_last<T>(all: &mut VecDeque<T>, new: T) {
+    all.push_back(new);
+    if all.len() > CHANGES_MAX {
+        all.pop_front();
     }
 }
 

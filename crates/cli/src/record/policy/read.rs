@@ -21,6 +21,8 @@ type TomlValue<'t> = toml::Spanned<DeValue<'t>>;
 const WHO: [&str; 8] = ["process", "label", "label_prefix", "label_suffix", "label_glob", "user", "cgroup", "thread"];
 const WHAT: [&str; 7] = ["name", "record", "events", "level", "filter", "triggers", "only"];
 const HOW: [&str; 7] = ["mode", "buffer", "lane", "period", "context", "format", "writers"];
+/// Bytes of a thread's name.
+const THREAD_BYTES: usize = 15;
 const FILE: [&str; 5] = ["enabled", "output", "defaults", "packets", "policy"];
 const PACKETS: [&str; 4] = ["interfaces", "filter", "snap_length", "writers"];
 /// The policy about packets of network interfaces.
@@ -309,10 +311,16 @@ impl PolicyReader<'_> {
         subject.label_glob = self.word(table, "label_glob");
         subject.thread = self.word(table, "thread");
         let has_label = subject.label.is_some();
+        let is_too_long = |thread: &String| thread.len() > THREAD_BYTES && !thread.contains(['*', '?']);
+        let is_never = subject.thread.as_ref().is_some_and(is_too_long);
         subject.users = self.users(table);
         let at = |word: &str| get(table, word).map_or(0, |value| value.span().start);
         if no_process {
             self.problem(at("process"), "no process has the number 0".to_owned());
+        }
+        if is_never {
+            let what = format!("the system keeps {THREAD_BYTES} bytes of a thread's name: none is so long");
+            self.problem(at("thread"), what);
         }
         for word in ["label_prefix", "label_suffix", "label_glob"] {
             if has_label && get(table, word).is_some() {
@@ -341,7 +349,10 @@ impl PolicyReader<'_> {
             };
             match number {
                 Some(number) => users.push(number),
-                None => self.problem(value.span().start, "there is no such user in /etc/passwd".to_owned()),
+                None => {
+                    let name = value.get_ref().as_str().map_or_else(String::new, |name| format!(" `{name}`"));
+                    self.problem(value.span().start, format!("there is no such user{name} in /etc/passwd"));
+                }
             }
         }
         users
@@ -519,7 +530,7 @@ mod tests {
                 2:1: a file of policies has no `outputs`; did you mean `output`?
                 4:1: a policy has no `lable`; did you mean `label`?
                 5:8: `mode` is `discard` or `overwrite`, and not `overwritten`
-                6:8: there is no such user in /etc/passwd
+                6:8: there is no such user `no such one` in /etc/passwd
                 8:8: a policy's name has 1 to 40 letters of ASCII, digits, `-`, `_` and `.`, and begins with no `.`
                 9:9: a level is a number up to 14, or one of emergency, alert, critical, error, warning, notice, info, debug_system, debug_program, debug_process, debug_module, debug_unit, debug_function, debug_line, debug
                 10:11: an event is called PROVIDER:NAME; `net:*` is all of a provider, `*:net` one of this name of any
@@ -531,7 +542,7 @@ mod tests {
             "#]],
         );
         check(
-            "[packets]\ninterfaces = \"any\"\nfilter = \"ip.source == '300.1.1.1'\"\n[[policy]]\nprocess = 0\nlabel = \"a\"\nlabel_glob = \"b*\"\n",
+            "[packets]\ninterfaces = \"any\"\nfilter = \"ip.source == '300.1.1.1'\"\n[[policy]]\nprocess = 0\nlabel = \"a\"\nlabel_glob = \"b*\"\nthread = \"a-name-of-17-bytes\"\n",
             &expect![[r#"
                 3:10: the filter is wrong
                 error: no packet has this address
@@ -540,6 +551,7 @@ mod tests {
                 help: an address is `"10.0.0.1"` or `"fe80::1"`; `"10.*"` is a pattern
                 5:11: no process has the number 0
                 7:14: `label` is the whole label: leave `label_glob` out
+                8:10: the system keeps 15 bytes of a thread's name: none is so long
             "#]],
         );
         check(

@@ -108,7 +108,8 @@ impl Served {
         let lane = self.program.lane();
         let is_able = lane.has_rules().unwrap_or(false) && sessions[at].triggers.group(key).is_some();
         let others = sessions.iter().filter_map(|session| session.rules.places.get(&key)).flat_map(BTreeMap::values);
-        let mut numbers: Vec<u8> = others.filter_map(|place| place.number).collect();
+        let retired = sessions.iter().flat_map(|session| session.rules.retired_numbers(key));
+        let mut numbers: Vec<u8> = others.filter_map(|place| place.number).chain(retired).collect();
         let session = &mut sessions[at];
         let mut new = Vec::new();
         for rule in session.rules.everything().cloned().collect::<Vec<_>>() {
@@ -134,6 +135,12 @@ impl Served {
         self.set_limits(session);
         // If the program is gone, the next look reports that.
         new.into_iter().for_each(|(number, epoch)| _ = lane.begin_rule(number, epoch));
+    }
+
+    /// The program is switched: it asks the rules that a session has removed no more.
+    pub(crate) fn retire_rules(&self, session: &mut RecordingSession, clocks: &mut WatchedClocks) {
+        let lane = self.program.lane();
+        session.retire(self.program.known(), |number| lane.counts(number).ok(), clocks);
     }
 
     /// Tells the program the limits of a session's rules.
