@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use kymo_filter::nearest;
+use kymo_filter::{Filter, nearest};
 
 use crate::rule::words as rule;
 use crate::select::SelectionRule;
@@ -155,7 +155,10 @@ fn options(words: &mut OptionWords<'_>, trigger: &mut TriggerOptions) -> Result<
             },
             "when" => match words.take_rest() {
                 "" => return Err(word.problem(WordsProblemKind::NoExpression)),
-                filter => trigger.rule.filter = Some(filter.to_owned()),
+                filter => match option_behind(words.text, word.span.end, filter) {
+                    Some(problem) => return Err(problem),
+                    None => trigger.rule.filter = Some(filter.to_owned()),
+                },
             },
             found => return Err(words.expected(OPTIONS_EXPECTED, Some(&word), option_help(found))),
         }
@@ -164,6 +167,23 @@ fn options(words: &mut OptionWords<'_>, trigger: &mut TriggerOptions) -> Result<
         Some(every) => Err(every.problem(WordsProblemKind::EveryWithoutRepeat)),
         None => Ok(()),
     }
+}
+
+/// An option that stands behind the expression, which begins behind `at`.
+fn option_behind(text: &str, at: usize, filter: &str) -> Option<WordsProblem> {
+    if Filter::parse(filter).is_ok() {
+        return None;
+    }
+    let mut words = OptionWords { text, at };
+    while let Some(word) = words.take() {
+        let is_option = OPTIONS.contains(&word.text) && Filter::parse(&text[at..word.span.start]).is_ok();
+        if is_option {
+            let help =
+                format!("an expression is the last: `{}` stands before `when`", text[word.span.start..].trim_end());
+            return Some(words.expected("an operator or the end", Some(&word), Some(help)));
+        }
+    }
+    None
 }
 
 /// How to write a word that is no option.
@@ -228,6 +248,7 @@ mod tests {
         let texts = [
             "begin on a:b",
             "stpo on a:b",
+            "start on a:b when n == 3 for 20ms",
             "net:lost",
             "stop",
             "stop net:lost",
@@ -270,6 +291,11 @@ mod tests {
                 stpo on a:b
                 ^^^^
             help: did you mean `stop`?
+            --- start on a:b when n == 3 for 20ms
+            expected an operator or the end, found `for`
+                start on a:b when n == 3 for 20ms
+                                         ^^^
+            help: an expression is the last: `for 20ms` stands before `when`
             --- net:lost
             expected `start`, `stop` or `snapshot`, found `net:lost`
                 net:lost
