@@ -68,7 +68,7 @@ pub(crate) fn packets(session: Session, arguments: &ExportArguments) -> Result<C
         message!("note: `--packet-filter` has kept out {}", show::counted(written.filtered, "packet"));
     }
     let is_all = arguments.filter.is_none() && arguments.event.is_empty() && begin_ns.is_none() && end_ns.is_none();
-    if written.packets == 0 && !is_all {
+    if written.packets == 0 && written.filtered == 0 && !is_all {
         message!("warning: none of these events is a packet: `kymo:packet`, or one of a capture (docs/packets.md)");
     } else if written.packets == 0 && written.filtered == 0 {
         message!("warning: the traces have no packets: events `kymo:packet`, or captures (docs/packets.md)");

@@ -531,7 +531,7 @@ impl Daemon {
         for program in served.iter_mut() {
             let is_resting = program.rest.is_resting();
             // One that keeps nothing rests, and counts.
-            if !is_resting || sessions.iter().any(|session| session.counts(program.key())) {
+            if !is_resting || sessions.iter().any(|session| session.is_count_due(program.key())) {
                 program.tell_rules(sessions, clocks, false);
             }
             if !is_resting {

@@ -281,9 +281,6 @@ pub struct EditedSession {
     pub begun: Option<String>,
     /// Notes about its triggers and rules for people, in lines.
     pub notes: Vec<String>,
-    /// Name of the session that is about to end.
-    #[serde(skip)]
-    pub(crate) ends: Option<String>,
     /// The session that has ended.
     pub ended: Option<SessionSummary>,
 }

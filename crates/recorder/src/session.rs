@@ -276,6 +276,7 @@ impl RecordingSession {
         (session.problems, session.snapshots, session.progress) = (problems, snapshots, progress);
         (session.triggers, session.rules) = (triggers, rules);
         session.choosing.rules = session.rules.all().to_vec();
+        session.choosing.removed_rules = session.rules.removed_options();
         session.flush = flush;
         session.choosing.watched = session.triggers.rules();
         session.trace = trace.unwrap_or(session.trace);
@@ -415,7 +416,7 @@ impl RecordingSession {
         self.options.selection = selection;
         self.choosing.watched = self.triggers.rules();
         self.choosing.rules = self.rules.all().to_vec();
-        self.choosing.removed_rules = self.rules.removed().iter().map(|rule| rule.options.clone()).collect();
+        self.choosing.removed_rules = self.rules.removed_options();
         self.choose_again();
     }
 
@@ -510,10 +511,10 @@ impl RecordingSession {
         self.choosing.filters.retain(|(program, _), _| *program != key);
         self.rules.has_asked(self.choosing.remembers.counts());
         self.choosing.remembers.parts(key);
-        self.choosing.idle.retain(|(program, _)| *program != key);
         forgotten.into_iter().for_each(|key| {
             self.triggers.parts(key);
             self.rules.parts(key);
+            self.choosing.idle.retain(|(program, _)| *program != key);
         });
     }
 

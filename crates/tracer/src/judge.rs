@@ -200,16 +200,16 @@ unsafe extern "C" fn judge_by_rule(arguments: *const u8, slot_and_size: u64) -> 
 /// An event is kept, or the recorder is to ask.
 #[inline(never)]
 fn keep_by_rule(process: &ProcessState, event: u16, kept: u8, answer: RuleAnswer) -> u64 {
-    match answer {
-        RuleAnswer::No => return 0,
-        RuleAnswer::Later => _ = is_left(process, event),
+    let is_recorded = match answer {
+        RuleAnswer::No => false,
+        RuleAnswer::Later => is_left(process, event, true),
         RuleAnswer::Yes(ticks) => {
             let mut since = [0; 8];
             since[kept.trailing_zeros() as usize % 8] = ticks;
-            return tell_kept(event, false, kept, &since).into();
+            tell_kept(event, false, kept, &since)
         }
-    }
-    1
+    };
+    is_recorded.into()
 }
 
 /// Entry of slots with judgements of events that rules are asked about, or that are the begin of others.
@@ -266,8 +266,7 @@ unsafe extern "C" fn judge_by_rules(arguments: *const u8, slot_and_size: u64) ->
     let has_fired = hits != 0 && is_fired(process, judgement, hits, program.groups());
     if is_later.get() {
         // A child, say: without a word about it, the recorder asks. The verdict of a firing says none.
-        let _ = has_fired || is_left(process, judgement.event);
-        return 1;
+        return u64::from(has_fired || is_left(process, judgement.event, true));
     }
     if kept == 0 && !has_fired {
         return 0;
@@ -300,7 +299,7 @@ fn tell_kept(event: u16, has_fired: bool, kept: u8, since: &[u64; 8]) -> bool {
 fn is_fired(process: &ProcessState, judgement: &Judgement, hits: u32, now: RecordingGroups) -> bool {
     if now.base == 0 {
         // No recorder has met this child yet.
-        return is_left(process, judgement.event);
+        return is_left(process, judgement.event, false);
     }
     let (reached, idle) = process.program().reached(hits, now);
     reached != 0 && fire(process, judgement, reached, idle)
@@ -344,19 +343,20 @@ fn fire(process: &ProcessState, judgement: &Judgement, mut reached: u32, mut idl
     changes.is_some_and(|changes| tell(judgement.event, groups, 0, fired, changes))
 }
 
-/// Leaves the judgement of an event to the recorder; returns whether it can be.
+/// Leaves the judgement of an event to the recorder; returns whether to record it. If nothing can be said of it, it is
+/// as `otherwise` says.
 #[cold]
-fn is_left(process: &ProcessState, event: u16) -> bool {
+fn is_left(process: &ProcessState, event: u16, otherwise: bool) -> bool {
     let _errno = Errno::keep();
     let is_there = {
         let _quiet = Quiet::new();
         process.program().reserve_triggers()
     };
-    if is_there {
-        process.program().note_unjudged();
-        let _ = tell(event, 0, VERDICT_UNJUDGED, 0, [0; 2]);
+    if !is_there {
+        return otherwise;
     }
-    is_there
+    process.program().note_unjudged();
+    tell(event, 0, VERDICT_UNJUDGED, 0, [0; 2])
 }
 
 /// Writes a verdict, before its event; returns whether there was room. Otherwise one lost event is counted.
@@ -377,7 +377,7 @@ pub(crate) fn tell_unjudged(slot: u8, event: u16) {
     let arena_bytes = process.arena().map_or(0, |arena| arena.bytes);
     let code = process.program().code(slot, arena_bytes);
     if code.is_some_and(|code| code.kind == FilterCodeKind::Judgement) {
-        is_left(process, event);
+        is_left(process, event, true);
     }
 }
 

@@ -520,6 +520,28 @@ fn rules_about_nothing_change_nothing() {
     for event in ["job:begin", "job:end", "job:error"] {
         assert_eq!(how_many(&place, event), 400, "{event}");
     }
+    // The same in a snapshot of a flight recorder.
+    let _ = std::fs::remove_dir_all(place.path("server.ctf"));
+    serve(&place, &server, &["--mode", "overwrite", "--only", rules[1].0]);
+    assert_eq!(how_many(&place, "job:begin"), 400);
+}
+
+/// A program has numbers for sixteen rules: one that takes the place of another one has its number then.
+#[test]
+fn a_rule_is_replaced_where_there_is_no_room() {
+    let place = Place::new();
+    let mut program = place.program();
+    let names: Vec<String> = (0..8).map(|name| format!("r{name}: test:count every 1")).collect();
+    let words: Vec<&str> = names.iter().flat_map(|rule| ["--only", rule]).collect();
+    begin(&place, "one", &program, &words);
+    begin(&place, "two", &program, &words);
+    program.tell("offer 10");
+    place.says(&["limit", "--session", "one", "--add", "r7: test:count every 5"], 0);
+    program.tell("offer 20");
+    let summary = place.json(&["stop", "one", "--json"])[0].clone();
+    let rule = summary["rules"].as_array().and_then(|all| all.last()).expect("there is one");
+    assert_eq!((told(rule), &rule["without"]), ([4, 16, 0, 0], &0.into()), "{summary}");
+    assert_eq!(counts(&place, "one"), (0..10).chain([10, 15, 20, 25]).collect::<Vec<_>>());
 }
 
 const TICKS: &str = r#"

@@ -16,38 +16,42 @@ impl Daemon {
         self.find();
         // Events recorded until now follow the old selections.
         self.drain(DrainTiming::Now);
-        let mut outcomes = Vec::new();
+        let (mut outcomes, mut ending) = (Vec::new(), Vec::new());
         for edit in edits {
             let mut outcome = EditedSession::default();
+            let mut ends = None;
             let done = match edit {
                 SessionEdit::Select { session, selection } => self.select(&session, selection),
                 SessionEdit::End { session } => {
-                    outcome.ends = Some(session);
+                    ends = Some(session);
                     Ok(())
                 }
                 SessionEdit::Begin { instead_of, options } => self.start(who, *options).map(|(name, notes)| {
-                    (outcome.begun, outcome.notes, outcome.ends) = (Some(name), notes, instead_of);
+                    (outcome.begun, outcome.notes, ends) = (Some(name), notes, instead_of);
                 }),
             };
             outcome.refused = done.err();
             outcomes.push(outcome);
+            ending.push(ends);
         }
         self.has_changed = true;
         self.find();
         let now = self.clocks.now();
-        for session in &mut self.sessions {
-            let is_its = |name: &Option<String>| name.as_ref() == Some(&session.name);
-            if outcomes.iter().any(|outcome| is_its(&outcome.begun)) {
+        let Self { served, sessions, .. } = self;
+        for session in sessions {
+            let name = Some(&session.name);
+            if outcomes.iter().any(|outcome| outcome.begun.as_ref() == name) {
                 session.begins_now_at(now);
+                served.iter().for_each(|program| program.count_anew(session));
                 session.keep_again();
-            } else if outcomes.iter().any(|outcome| is_its(&outcome.ends)) {
+            } else if ending.iter().any(|ends| ends.as_ref() == name) {
                 session.ends_before(now);
             }
         }
-        for outcome in &mut outcomes {
-            let name = outcome.ends.take();
-            outcome.ended = name.and_then(|name| self.end(&name));
+        for (outcome, ends) in outcomes.iter_mut().zip(ending) {
+            outcome.ended = ends.and_then(|name| self.end(&name));
         }
+        self.give_room();
         RecorderReply::Edited { outcomes }
     }
 }

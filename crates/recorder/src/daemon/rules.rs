@@ -59,6 +59,7 @@ impl Daemon {
             let Self { served, sessions, clocks, .. } = self;
             served.iter().for_each(|program| program.retire_rules(&mut sessions[at], clocks));
             sessions[at].retire_others();
+            self.give_room();
         }
         self.count_rules(false);
         let status = Box::new(self.session_statuses().swap_remove(at));
@@ -85,6 +86,14 @@ impl Daemon {
             }
         }
         Ok(())
+    }
+
+    /// Rules that found no number in a program may have one now, as others have gone.
+    pub(super) fn give_room(&mut self) {
+        if self.sessions.iter().any(|session| session.rules.lacks_numbers()) {
+            self.has_changed = true;
+            self.find();
+        }
     }
 
     /// Sessions learn what programs have counted for their rules by now; their traces, too, if these counts may be the last.

@@ -128,11 +128,12 @@ impl Daemon {
         }
         let found = std::mem::take(&mut snapshot.flush);
         let asked = snapshot.has_asked();
-        snapshot.rules.are_asked_of_snapshot(&asked, false);
+        let drains = sessions.iter().any(|session| session.name == snapshot.name && session.options.drains);
+        snapshot.rules.are_asked_of_snapshot(&asked, drains);
         let summary = snapshot.finish(clocks);
         if let Some(session) = sessions.iter_mut().find(|session| session.name == summary.session) {
             session.flush.wrote(&summary, found);
-            session.rules.are_asked_of_snapshot(&asked, session.options.drains);
+            session.rules.are_asked_of_snapshot(&asked, drains);
         }
         summary
     }

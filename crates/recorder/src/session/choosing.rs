@@ -162,7 +162,8 @@ impl Choose for Choosing {
         // program is known, and `parts` removes all that is known of it.
         let place = (program.key, std::ptr::from_ref(class) as usize);
         let begins = !self.rules.is_empty() && self.remembers.learn(place, class, facts, &self.rules);
-        let is_hidden = begins && !has_rules && self.rules.iter().any(|rule| self.hides(program.key, rule, &name));
+        let is_asked = self.rules.iter().any(|rule| rule.takes_name(&name));
+        let is_hidden = begins && !is_asked && self.rules.iter().any(|rule| self.hides(program.key, rule, &name));
         let chosen = self.chosen(&candidate, &name, class.level);
         let expressions = match if is_hidden { RecordDecision::No } else { chosen } {
             RecordDecision::When(expressions) => expressions,
@@ -194,11 +195,11 @@ impl Choose for Choosing {
     }
 
     fn passes(&mut self, event: &AskedEvent<'_>) -> EventFate {
-        match self.fate(event) {
-            // An event that starts or stops the session is one of its events, whatever it selects.
-            EventFate::Drop => EventFate::of(self.run.late.contains(&(event.ticks, self.run.thread.tid))),
-            fate => fate,
+        // An event that starts or stops the session is one of its events, whatever it selects.
+        if self.run.late.contains(&(event.ticks, self.run.thread.tid)) {
+            return EventFate::Keep;
         }
+        self.fate(event)
     }
 
     fn measures(&self) -> bool {

@@ -198,6 +198,7 @@ impl RecordingSession {
         session.rules = self.rules.clone();
         session.choosing.rules = self.rules.all().to_vec();
         session.choosing.removed_rules = self.choosing.removed_rules.clone();
+        session.choosing.idle = self.choosing.idle.clone();
         session.firings = self.firings.clone();
         Ok(session)
     }

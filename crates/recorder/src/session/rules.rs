@@ -76,6 +76,9 @@ pub(crate) struct ProgramRule {
     /// Counts that the trace has, and since when.
     told: RuleTotals,
     told_ns: i64,
+    /// When they were read last.
+    #[serde(skip)]
+    read_ns: i64,
 }
 
 /// Hashes of a kind, as a text and as a number if it is one.
@@ -107,9 +110,15 @@ impl RuleMatch {
 
 impl ProgramRule {
     /// A rule gets a number in a program that has counted so much under it before.
-    pub(crate) fn new(number: u8, before: RuleCounts) -> Self {
+    pub(crate) fn numbered(self, number: u8, before: RuleCounts) -> Self {
         let (before, epoch) = (before.into(), (uptime_ns() / 1000) as u32);
-        Self { number: Some(number), epoch, before, now: before, ..Self::default() }
+        Self { number: Some(number), epoch, before, now: before, ..self }
+    }
+
+    /// What the program has counted until now is not of the session.
+    pub(crate) fn counts_from(&mut self, before: RuleCounts) {
+        self.before = before.into();
+        self.now = self.before;
     }
 
     /// The session's share of the counts.
@@ -192,6 +201,16 @@ impl SessionRules {
         }
     }
 
+    /// Whether a program has no number for a rule.
+    pub(crate) fn lacks_numbers(&self) -> bool {
+        self.places.values().flat_map(BTreeMap::values).any(|place| place.number.is_none())
+    }
+
+    /// Those rules.
+    pub(crate) fn removed_options(&self) -> Vec<RuleOptions> {
+        self.removed.iter().map(|rule| rule.options.clone()).collect()
+    }
+
     /// Rules that were removed, with their last counts.
     pub(crate) fn removed(&self) -> &[RuleStatus] {
         &self.removed
@@ -217,6 +236,15 @@ impl SessionRules {
         programs.insert(program);
         if whys.len() < WHYS_MAX {
             whys.insert(why.to_owned());
+        }
+    }
+
+    /// A program can ask a rule after all.
+    pub(crate) fn can_ask(&mut self, program: u64, name: &str) {
+        let Some((programs, whys)) = self.without.get_mut(name) else { return };
+        programs.remove(&program);
+        if programs.is_empty() {
+            whys.clear();
         }
     }
 
@@ -265,13 +293,16 @@ impl SessionRules {
     /// A program has these counts now.
     pub(crate) fn learns(&mut self, program: u64, name: &str, counts: RuleCounts) {
         if let Some(place) = self.places.get_mut(&program).and_then(|places| places.get_mut(name)) {
-            place.now = counts.into();
+            (place.now, place.read_ns) = (counts.into(), uptime_ns());
         }
     }
 
     /// A program has these running limits and kinds, and is gone or the session ends.
     pub(crate) fn leaves(&mut self, status: RuleStatus) {
-        self.kinds.insert(status.options.name, (status.running_ns, status.kinds));
+        // Limits that are set are those of the rule, and may change.
+        let its = status.kinds.into_iter().filter(|kind| kind.events > 0);
+        let kinds = its.map(|kind| RuleKind { set_ns: None, ..kind }).collect();
+        self.kinds.insert(status.options.name, (status.running_ns, kinds));
     }
 
     /// The recorder has asked rules itself.
@@ -375,9 +406,11 @@ impl RecordingSession {
         }
     }
 
-    /// Whether a program counts events for its rules.
-    pub(crate) fn counts(&self, program: u64) -> bool {
-        !self.rules.all().is_empty() && self.rules.places.contains_key(&program)
+    /// Whether counts of a program for its rules were not read for so long that the trace may lack some.
+    pub(crate) fn is_count_due(&self, program: u64) -> bool {
+        let now = uptime_ns();
+        let is_due = |place: &ProgramRule| place.number.is_some() && now.saturating_sub(place.read_ns) >= TOLD_NS;
+        self.rules.places.get(&program).is_some_and(|places| places.values().any(is_due))
     }
 
     /// Rules have changed.
@@ -415,7 +448,7 @@ mod tests {
         let counts = |kept, let_go| RuleCounts { kept, let_go, ..RuleCounts::default() };
         let mut rules = SessionRules::new(vec![RuleOptions::parse("a:b every 10").expect("it is one")]);
         for (program, before) in [(1, counts(5, 50)), (2, counts(0, 0))] {
-            rules.places.entry(program).or_default().insert("b".to_owned(), ProgramRule::new(3, before));
+            rules.places.entry(program).or_default().insert("b".to_owned(), ProgramRule::default().numbered(3, before));
         }
         rules.learns(1, "b", counts(7, 68));
         rules.learns(2, "b", counts(1, 9));

@@ -104,7 +104,8 @@ impl RecordingSession {
         facts.changes.clear();
         facts.changes.extend(self.triggers.changes(key));
         facts.late.clear();
-        facts.late.extend(self.triggers.late_events(key));
+        let late = self.triggers.late_events(key);
+        facts.late.extend(late.filter(|(ticks, _)| (run.begin..=run.last).contains(ticks)));
         facts.frequency = clocks.of(clock).frequency();
         (facts.contexts, facts.thread) = (run.contexts, run.thread);
         facts.own.clone_from(&program.contexts);

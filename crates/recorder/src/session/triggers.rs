@@ -420,12 +420,11 @@ impl SessionTriggers {
         self.has_changed |= !trigger.options.repeats;
         trigger.counted.remove(&at.program);
         trigger.counted_most = 0;
-        if let Some(places) = self.places.get_mut(&at.program) {
-            if at.told.is_late {
-                push_last(&mut places.late, (at.firing.ticks, at.firing.tid));
-            } else {
-                push_last(&mut places.changes, at.firing.number as u32);
-            }
+        if at.told.is_late {
+            let places = self.places.entry(at.program).or_default();
+            push_last(&mut places.late, (at.firing.ticks, at.firing.tid));
+        } else if let Some(places) = self.places.get_mut(&at.program) {
+            push_last(&mut places.changes, at.firing.number as u32);
         }
         trigger.is_armed = trigger.options.repeats;
         trigger.firings += 1;

@@ -271,7 +271,7 @@ impl DatedFolder {
         let RecorderReply::Edited { outcomes } = self.ask(&RecorderRequest::Edit { edits })? else {
             return Err(nonsense());
         };
-        for (policy, EditedSession { refused, begun, notes, ended, .. }) in policies.into_iter().zip(outcomes) {
+        for (policy, EditedSession { refused, begun, notes, ended }) in policies.into_iter().zip(outcomes) {
             if let Some(summary) = ended
                 && let Some(at) = self.sessions.iter().position(|known| known.session == summary.session)
             {

@@ -113,17 +113,20 @@ impl Served {
         let session = &mut sessions[at];
         let mut new = Vec::new();
         for rule in session.rules.everything().cloned().collect::<Vec<_>>() {
-            if places_of(session, key).contains_key(&rule.name) {
+            // One that found no number may find one now, as other rules have gone.
+            if places_of(session, key).get(&rule.name).is_some_and(|place| place.number.is_some()) {
                 continue;
             }
             let free = (0..RULES_MAX as u8).find(|number| !numbers.contains(number)).filter(|_| is_able);
             let counts = free.and_then(|number| lane.counts(number).ok());
             if let (Some(number), Some(counts)) = (free, counts) {
                 numbers.push(number);
-                let place = ProgramRule::new(number, counts);
+                let known = places_of(session, key).remove(&rule.name).unwrap_or_default();
+                let place = known.numbered(number, counts);
                 new.push((number, place.epoch));
                 places_of(session, key).insert(rule.name.clone(), place);
-            } else {
+                session.rules.can_ask(key, &rule.name);
+            } else if !places_of(session, key).contains_key(&rule.name) {
                 let why = match lane.has_rules() {
                     Ok(false) => "a program is built with a tracer that is older than rules",
                     _ => "a program has too many rules, or sessions with rules and triggers",
@@ -135,6 +138,16 @@ impl Served {
         self.set_limits(session);
         // If the program is gone, the next look reports that.
         new.into_iter().for_each(|(number, epoch)| _ = lane.begin_rule(number, epoch));
+    }
+
+    /// The events of a session begin now: it has no counts of earlier ones.
+    pub(crate) fn count_anew(&self, session: &mut RecordingSession) {
+        let places = session.rules.places.get_mut(&self.key());
+        for place in places.into_iter().flat_map(BTreeMap::values_mut) {
+            if let Some(counts) = place.number.and_then(|number| self.program.lane().counts(number).ok()) {
+                place.counts_from(counts);
+            }
+        }
     }
 
     /// The program is switched: it asks the rules that a session has removed no more.
