@@ -300,6 +300,8 @@ impl RecordingSession {
         if self.kept.is_none() {
             return;
         }
+        // The next recorder takes the firings that this state knows for told.
+        self.outputs.iter_mut().for_each(|(_, output)| output.put_firings());
         let (mut unwritten, mut untold) = (self.unbegun.map(|lost| lost.events()), [0; 2]);
         for (source, output) in &self.outputs {
             unwritten[*source as usize] += output.tally().unwritten;

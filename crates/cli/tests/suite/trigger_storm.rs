@@ -128,6 +128,10 @@ fn windows(place: &Place, trace: &str) -> Vec<(FiredAt, Option<FiredAt>)> {
     windows
 }
 
+/// The next recorder has another estimate of the clock: times of its part of the trace and of the first one may be so far
+/// apart, in nanoseconds.
+const CLOCK_NS: i64 = 1000;
+
 #[test]
 fn windows_hold_in_a_storm() {
     let Some(built) = library() else { return };
@@ -155,23 +159,27 @@ fn windows_hold_in_a_storm() {
     assert_eq!(values.last(), Some(&(steps - 1)), "the other session has all of them");
     let firings = |number: usize| part["triggers"][number]["firings"].as_u64().expect("a number");
     // Each thousand has one start and one stop; two threads may come to them in the other order, and then the next ones count.
-    assert!(firings(0) > steps / 2000 && firings(0).abs_diff(firings(1)) <= 1, "{part}");
+    assert!(firings(0) > steps / 4000 && firings(0).abs_diff(firings(1)) <= 1, "{part}");
     // By time: from each start to the next stop, and the event of the stop. Other threads may have events between a firing
     // and its event: the start event is on its way, and those behind a stop are cut.
     let told: BTreeSet<u64> = found.iter().map(|step| step.value).collect();
     let (mut wanted, mut may_be) = (BTreeSet::new(), BTreeSet::new());
     for window in windows(&place, "part") {
         let of = |rest: u64, (from, thread): FiredAt| {
-            let its = |step: &&StormStep| step.at.0 >= from && step.at.1 == thread && step.value % 1000 == rest;
-            *all.iter().find(its).unwrap_or_else(|| panic!("a firing without its event: {window:?}"))
+            // Firings are in the order of the changes that they make. One whose thread lost its processor between the
+            // change and the clock has a later time, and so has the next one, which may be later than its event then.
+            let its = all.iter().filter(|step| step.at.1 == thread && step.value % 1000 == rest);
+            *its.min_by_key(|step| step.at.0.abs_diff(from))
+                .unwrap_or_else(|| panic!("a firing without its event: {window:?}"))
         };
         let (first, last) = (of(100, window.0), window.1.map(|stop| of(600, stop)));
         wanted.extend([first].into_iter().chain(last).map(|step| step.value));
         let end = window.1.map_or(i64::MAX, |(end, _)| end);
-        let between =
-            |from: i64| all.iter().filter(move |step| (from..end).contains(&step.at.0)).map(|step| step.value);
-        wanted.extend(between(first.at.0));
-        may_be.extend(between(window.0.0));
+        let between = |from: i64, end: i64| {
+            all.iter().filter(move |step| (from..end).contains(&step.at.0)).map(|step| step.value)
+        };
+        wanted.extend(between(first.at.0.max(window.0.0) + CLOCK_NS, end.saturating_sub(CLOCK_NS)));
+        may_be.extend(between(window.0.0 - CLOCK_NS, end.saturating_add(CLOCK_NS)));
     }
     let missing: Vec<&u64> = wanted.difference(&told).collect();
     let others: Vec<&u64> = told.difference(&wanted).filter(|value| !may_be.contains(value)).collect();
