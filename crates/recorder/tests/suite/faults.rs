@@ -277,7 +277,8 @@ fn a_clock_that_steps_back_a_little_costs_no_event() {
     let path = stage.path("trace");
     let tally = record_what_is_left(&control, user, &path).expect("it is a program's");
     assert_eq!((tally.events, tally.unreadable, tally.discarded, tally.missing), (9_000, 0, 0, 0));
-    assert!(tally.stepped >= 20, "{tally:?}");
+    // All of 24 but those before which the program had lost its processor for longer than the step.
+    assert!(tally.stepped >= 12, "{tally:?}");
     let (lines, report) = read(&path);
     assert!(report.is_complete() && lines.len() as u64 == tally.events + tally.own, "{report:?}");
     for numbers in numbers(&lines).values() {
