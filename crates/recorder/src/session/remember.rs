@@ -46,6 +46,8 @@ pub(crate) struct RecorderRules {
 struct ClassRules {
     begins: Vec<(Arc<str>, RecorderKey)>,
     asked: Vec<AskedRule>,
+    /// `judging` has these rules already.
+    is_judged: bool,
 }
 
 #[derive(Debug)]
@@ -117,7 +119,8 @@ impl RecorderRules {
 
     /// The program has asked the rules of a class itself about an event of these ticks.
     pub(crate) fn judges(&mut self, place: ClassPlace, ticks: u64) {
-        let Some(its) = self.classes.get(&place) else { return };
+        let Some(its) = self.classes.get_mut(&place).filter(|its| !its.is_judged) else { return };
+        its.is_judged = true;
         for name in its.begins.iter().map(|(name, _)| name).chain(its.asked.iter().map(|rule| &rule.name)) {
             self.judging.entry((place.0, Arc::clone(name))).or_insert(ticks);
         }

@@ -18,7 +18,7 @@ use crate::session::{RecordingSession, WatchedClocks};
 
 /// Least time between two counts of a rule in a trace.
 const TOLD_NS: i64 = 1_000_000_000;
-/// Rules that were removed and are told.
+/// Removed rules whose counts a session keeps for its summary.
 const REMOVED_MAX: usize = 32;
 /// Reasons that are told.
 const WHYS_MAX: usize = 10;

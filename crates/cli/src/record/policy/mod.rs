@@ -94,7 +94,7 @@ struct PolicyRecording {
     is_whole: bool,
 }
 
-/// Looks at a file that cannot be read until that is told: two seconds.
+/// Number of looks at an unreadable file before a warning; four looks are a second.
 const MISSED_TOLD: u32 = 8;
 
 /// The file, which may change.
