@@ -197,6 +197,25 @@ withInvented("a page", (stage) => {
     await page.close();
   });
 
+  test("shows the view of a URL that is entered while the view before is yet to be put into the address", async () => {
+    const page = await open();
+    // A busy browser says late that the address has changed.
+    await page.addInitScript(() => {
+      const add = window.addEventListener.bind(window) as (type: string, listener: (event: Event) => void) => void;
+      const addLate = (type: string, listener: (event: Event) => void): void => {
+        add(type, type === "hashchange" ? (event) => void setTimeout(() => listener(event), 1_000) : listener);
+      };
+      window.addEventListener = addLate as typeof window.addEventListener;
+    });
+    await page.reload();
+    await complete(page);
+    await page.keyboard.press("d");
+    await page.evaluate(() => void (location.hash = "legend=1"));
+    await page.getByRole("toolbar", { name: "Legend" }).waitFor();
+    expect(new URL(page.url()).hash).toContain("legend=1");
+    await page.close();
+  });
+
   test("is scrolled to where the URL says, and goes on from there", async () => {
     const page = await open("#down=100", { height: 420 });
     await complete(page);

@@ -26,11 +26,18 @@ export function ownToken(): string | null {
 export function keepUrl({ store, events, token }: Pick<Page, "store" | "events" | "token">): void {
   let timer: ReturnType<typeof setTimeout> | null = null;
   let [before, jumpedAt, isReturning] = [store.state, -Infinity, false];
+  // The browser changes the address before it says so: a view that was entered since would be lost if another were written over it.
+  let known = location.hash;
+  const isEntered = (): boolean => location.hash !== known && history.state !== OWN;
   const write = (state: State, how: "replaceState" | "pushState"): void => {
+    if (isEntered()) {
+      return;
+    }
     const hash = encode(seenIn(state, events.listed));
     const isSame = hash === location.hash.replace(/^#/, "");
     if (!isSame) {
       history[how](OWN, "", hash === "" ? location.pathname + location.search : `#${hash}`);
+      known = location.hash;
     }
   };
   const keep = (): void => {
@@ -43,7 +50,7 @@ export function keepUrl({ store, events, token }: Pick<Page, "store" | "events" 
     const now = performance.now();
     const isOne = now - jumpedAt < JUMP_PAUSE_MS;
     jumpedAt = now;
-    if (!isOne) {
+    if (!isOne && !isEntered()) {
       history.replaceState(OWN, "", location.href);
       write(from, "replaceState");
       write(to, "pushState");
@@ -64,6 +71,7 @@ export function keepUrl({ store, events, token }: Pick<Page, "store" | "events" 
     if (event.state !== OWN) {
       return;
     }
+    known = location.hash;
     isReturning = true;
     store.update((state) => returned(state, decodeUrl(location.hash)));
     isReturning = false;
@@ -78,6 +86,7 @@ export function keepUrl({ store, events, token }: Pick<Page, "store" | "events" 
       return;
     }
     const seen = decodeUrl(location.hash);
+    known = location.hash;
     // The browser has made an entry for it.
     isReturning = true;
     store.update((state) => reopened(state, seen));
