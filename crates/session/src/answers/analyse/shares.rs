@@ -291,8 +291,12 @@ impl Shares {
         });
         let state = parts::together(&self.session, &self.prepared, analysis, given, progress);
         progress.whole(())?;
-        let Arrived { shares, streams, failure } = arrived.into_inner().unwrap_or_else(PoisonError::into_inner);
-        failure.map_or(Ok(()), Err)?;
+        let Arrived { shares, given, streams, failure } = arrived.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match failure {
+            // Which of them was refused depends on the thread that came first.
+            Some(ShareFailure::Twice(share)) => return Err(ShareFailure::Twice(first_twice(given).unwrap_or(share))),
+            failure => failure.map_or(Ok(()), Err)?,
+        }
         all_there(&shares, count)?;
         let state = state.ok_or(ShareProblem::NoShare)?;
         if analysis.is_odd(&state) {
@@ -348,6 +352,8 @@ fn in_order(
 struct Arrived {
     /// The first ones of those that follow each other, and those behind them.
     shares: BTreeMap<u32, u32>,
+    /// All that came, also those with shares that had come already.
+    given: Vec<(u32, u32)>,
     streams: StreamGaps,
     /// Why something is of no use.
     failure: Option<ShareFailure>,
@@ -385,6 +391,7 @@ impl Arrived {
     }
 
     fn add(&mut self, first: u32, end: u32, streams: StreamGaps) -> Result<(), ShareFailure> {
+        self.given.push((first, end));
         let (before, behind) = (self.shares.range(..first).next_back(), self.shares.range(first..end).next());
         let twice = before.filter(|(_, end)| **end > first).map(|_| first).or(behind.map(|(first, _)| *first));
         twice.map_or(Ok(()), |share| Err(ShareFailure::Twice(share)))?;
@@ -392,6 +399,17 @@ impl Arrived {
         self.streams.add(streams);
         Ok(())
     }
+}
+
+/// The first share that is in two of these.
+fn first_twice(mut given: Vec<(u32, u32)>) -> Option<u32> {
+    given.sort_unstable();
+    let mut known = 0;
+    given.into_iter().find_map(|(first, end)| {
+        let is_known = first < known;
+        known = known.max(end);
+        is_known.then_some(first)
+    })
 }
 
 /// Whether these are all shares.
