@@ -70,6 +70,9 @@ pub(crate) enum CommandOutcome {
 pub fn run_command(words: Vec<OsString>) -> u8 {
     // It is made once: that takes a quarter of a millisecond.
     #[cfg(target_os = "linux")]
+    if let Some(status) = record::become_helper(&words) {
+        return status;
+    }
     if let Some(status) = record::become_recorder(&words) {
         return status;
     }

@@ -14,9 +14,15 @@
 mod elsewhere;
 mod error;
 #[cfg(target_os = "linux")]
+pub mod helper;
+#[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
 pub mod packets;
+#[cfg(target_os = "linux")]
+pub mod priority;
+#[cfg(target_os = "linux")]
+pub mod tracefs;
 
 #[cfg(not(target_os = "linux"))]
 use elsewhere as kernel;

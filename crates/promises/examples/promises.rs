@@ -1,7 +1,7 @@
 //! Runs promises on seeded inputs for as long as one likes, or writes inputs for a fuzzer to begin with.
 //!
 //! ```text
-//! promises packets 180 [SEED]     for 180 seconds; also metadata, index, imports, filters, programs, native, bytecode,
+//! promises packets 180 [SEED]     for 180 seconds; also metadata, index, imports, kernel, filters, programs, native, bytecode,
 //!                                 written, filtering, fields; on Linux definitions, recording
 //! promises seeds fuzz/corpus      a folder of inputs for each target
 //! ```
@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 use kymo_promises::imports::ImportFolder;
 use kymo_promises::index::IndexedFolder;
 use kymo_promises::random::RandomNumbers;
-use kymo_promises::{bytecode, fields, filtering, filters, metadata, native, packets, programs, starts, written};
+use kymo_promises::{
+    bytecode, fields, filtering, filters, kernel, metadata, native, packets, programs, starts, written,
+};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,8 +31,8 @@ fn main() -> ExitCode {
             }
         },
         [
-            target @ ("metadata" | "index" | "imports" | "filters" | "packets" | "programs" | "native" | "bytecode"
-            | "written" | "filtering" | "fields" | "definitions" | "recording"),
+            target @ ("metadata" | "index" | "imports" | "kernel" | "filters" | "packets" | "programs" | "native"
+            | "bytecode" | "written" | "filtering" | "fields" | "definitions" | "recording"),
             seconds,
             ref seed @ ..,
         ] => {
@@ -45,7 +47,7 @@ fn main() -> ExitCode {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "promises metadata|index|imports|filters|packets|programs|native|bytecode|written|filtering|fields|definitions|recording SECONDS [SEED]\n\
+        "promises metadata|index|imports|kernel|filters|packets|programs|native|bytecode|written|filtering|fields|definitions|recording SECONDS [SEED]\n\
          promises seeds FOLDER"
     );
     ExitCode::from(2)
@@ -56,6 +58,7 @@ fn seeds(folder: &Path) -> std::io::Result<()> {
         ("metadata", starts::metadata()),
         ("index", IndexedFolder::new().seeds().to_vec()),
         ("imports", import_seeds()),
+        ("kernel", kernel::seeds()),
         ("filters", (0..200).map(|seed| filters::text(&mut RandomNumbers::new(seed)).into_bytes()).collect()),
         ("packets", starts::packets()),
         ("programs", starts::packets()),
@@ -93,6 +96,7 @@ fn run(target: &str, time: Duration, mut seed: u64) {
         "metadata" => starts::metadata(),
         "index" => indexed.seeds().to_vec(),
         "imports" => import_seeds(),
+        "kernel" => kernel::seeds(),
         _ => starts::packets(),
     };
     let stage = linux::stage();
@@ -103,6 +107,9 @@ fn run(target: &str, time: Duration, mut seed: u64) {
             "metadata" => metadata::hold(&random.damaged(&inputs[random.clone().below(inputs.len())])),
             "index" => indexed.hold(&random.damaged(&inputs[random.clone().below(inputs.len())])),
             "imports" => hold_import(&imported, &random.damaged(&inputs[random.clone().below(inputs.len())])),
+            "kernel" => {
+                values += kernel::hold(&random.damaged(&inputs[random.clone().below(inputs.len())])) as usize;
+            }
             "filters" => {
                 filters::hold(&filters::text(&mut random), &mut random);
                 filters::hold_alike(&mut random);

@@ -29,6 +29,7 @@ pub mod filtering;
 pub mod filters;
 pub mod imports;
 pub mod index;
+pub mod kernel;
 pub mod metadata;
 pub mod native;
 pub mod packets;

@@ -23,10 +23,11 @@ pub use crate::program::find::Unreachable;
 use crate::program::namespaces::NamespaceKinds;
 use crate::rule::{RuleOptions, RuleStatus};
 use crate::select::{SelectionStep, SessionSelection};
+use crate::tracepoints::{KernelOptions, KernelSummary};
 use crate::trigger::{TriggerOptions, TriggerStatus};
 
 /// Version of this protocol.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 /// Bytes of a request.
 pub(crate) const QUESTION_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of a reply.
@@ -107,6 +108,8 @@ pub struct SessionOptions {
     pub drains: bool,
     /// The recorder writes a snapshot after so many milliseconds, again and again (autoflush).
     pub flush_ms: Option<u64>,
+    /// Events of the kernel that it records; `None`: none.
+    pub kernel: Option<KernelOptions>,
 }
 
 /// Requests of commands.
@@ -504,6 +507,9 @@ pub struct SessionSummary {
     /// Its triggers, without the numbers of programs. A [`SessionStatus`] has them beside the summary.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub triggers: Vec<TriggerStatus>,
+    /// Its events of the kernel, which the other counts have too; `None`: it records none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelSummary>,
     /// The session has ended.
     pub has_ended: bool,
     /// Problems, in sentences.

@@ -23,6 +23,7 @@ use kymo_schema::definition::EventClass;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{TickSource, uptime_ns};
+use crate::kernel::{KernelRecording, PROGRAMS_FOLDER, kernel_source};
 use crate::program::drain::{DrainProgress, lost_since};
 use crate::program::objects::ExecutableObject;
 use crate::program::run::LaneEnd;
@@ -42,6 +43,7 @@ use crate::session::serve::{POOL_BYTES, ProgramId};
 use crate::session::triggers::SessionTriggers;
 use crate::trace::journal::Journal;
 use crate::trace::{Output, Tally};
+use crate::tracepoints::KernelSummary;
 use crate::trigger::TriggerOptions;
 use crate::writing::WriterState;
 
@@ -129,6 +131,9 @@ pub(crate) struct RecordingSession {
     pub(crate) writing: WriterState,
     /// Since when no client has claimed the session, after its recorder was killed.
     unclaimed: Option<Instant>,
+    /// Its events of the kernel, and their counts when they are in the trace.
+    kernel: Option<KernelRecording>,
+    kernel_summary: Option<KernelSummary>,
     /// Events in the traces when this recorder continued the session.
     resumed: Option<u64>,
     /// The file that lets a later recorder continue the session after this one was killed, and the
@@ -199,8 +204,9 @@ impl RecordingSession {
         let mut rules = SessionRules::new(options.rules.clone());
         rules.ask_for_triggers(options.triggers.iter().filter_map(TriggerOptions::as_rule).collect());
         let choosing = Choosing { selection, watched, rules: options.rules.clone(), ..Choosing::default() };
+        let is_of_kernel = options.kernel.is_some();
         Self {
-            trace: options.output.clone(),
+            trace: if is_of_kernel { options.output.join(PROGRAMS_FOLDER) } else { options.output.clone() },
             components: ComponentFolders::default(),
             name: options.name.clone(),
             options,
@@ -229,9 +235,33 @@ impl RecordingSession {
             is_on: true,
             writing: WriterState::default(),
             unclaimed: None,
+            kernel: None,
+            kernel_summary: None,
             resumed: None,
             kept: None,
         }
+    }
+
+    /// Begins to record events of the kernel, if the session has some.
+    ///
+    /// # Errors
+    ///
+    /// Why not, in sentences.
+    pub(crate) fn begin_kernel(&mut self, clocks: &mut WatchedClocks) -> Result<(), String> {
+        let Some(options) = self.options.kernel.clone() else { return Ok(()) };
+        let source = kernel_source();
+        let (earliest, trace) = (self.earliest[source as usize], self.output_options());
+        let output = self.options.output.clone();
+        self.kernel = Some(KernelRecording::begin(&options, &output, &trace, clocks.of(source), earliest)?);
+        Ok(())
+    }
+
+    /// Ends with the kernel: all of its events until now are in the trace.
+    fn end_kernel(&mut self, clocks: &mut WatchedClocks) {
+        let Some(kernel) = self.kernel.take() else { return };
+        let (summary, problems) = kernel.end(clocks.of(kernel_source()));
+        self.kernel_summary = Some(summary);
+        problems.into_iter().for_each(|problem| self.problem(problem));
     }
 
     /// Continues a session whose recorder was killed; `None`: the file describes no session that
@@ -283,6 +313,9 @@ impl RecordingSession {
         session.components = components;
         if session.options.keep == Keep::Oldest {
             session.go_on(clocks, unwritten, untold);
+        }
+        if session.options.kernel.is_some() {
+            session.problem("the recorder was killed, and the kernel's events end there".to_owned());
         }
         session.resumed = Some(session.outputs.iter().map(|(_, output)| output.tally().events).sum());
         Some(session)
@@ -592,6 +625,7 @@ impl RecordingSession {
 
     /// Ends the session's traces; no event comes after that.
     pub(crate) fn finish(mut self, clocks: &mut WatchedClocks) -> SessionSummary {
+        self.end_kernel(clocks);
         self.outputs.iter_mut().for_each(|(_, output)| output.look_after_files());
         self.write_firings(clocks);
         self.beat(None, clocks);
@@ -601,7 +635,7 @@ impl RecordingSession {
             self.problem(format!("no program that was recorded has a context `{name}`: no event carries it"));
         }
         let is_tree = self.options.components.is_some();
-        if self.outputs.is_empty() && self.options.keep == Keep::Oldest && !is_tree {
+        if self.outputs.is_empty() && self.options.keep == Keep::Oldest && !is_tree && self.options.kernel.is_none() {
             // A session without events also leaves a trace.
             let earliest = self.earliest[ClockSource::Counter as usize];
             match Output::create(&self.trace, self.output_options(), clocks.of(ClockSource::Counter), earliest) {
@@ -665,6 +699,11 @@ impl RecordingSession {
             ..SessionSummary::default()
         };
         self.flush.add_to(&mut summary);
+        summary.kernel = self.kernel.as_ref().map(KernelRecording::summary).or(self.kernel_summary);
+        if let Some(KernelSummary { events, bytes, .. }) = summary.kernel {
+            summary.events += events;
+            summary.bytes += bytes;
+        }
         for tally in tallies {
             summary.events += tally.events;
             summary.own_events += tally.own;

@@ -8,10 +8,10 @@
 //! All programs of a trace have one clock; programs of another clock go to another trace.
 
 pub(crate) mod choose;
-mod chunk;
+pub(crate) mod chunk;
 pub(crate) mod firings;
 pub(crate) mod journal;
-mod live;
+pub(crate) mod live;
 mod losses;
 pub(crate) mod mend;
 mod own;

@@ -68,6 +68,12 @@ fn monotonic() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// The clock of programs for which the user has not asked for another one.
+#[must_use]
+pub fn usual_source() -> ClockSource {
+    if is_constant() && !is_given_up() { ClockSource::Counter } else { ClockSource::Monotonic }
+}
+
 /// Chooses the clock; `wants_counter`: the user has not asked for the system's clock.
 pub(crate) fn choose(wants_counter: bool) -> ClockSource {
     let is_counter = wants_counter && is_constant() && !is_given_up();

@@ -58,7 +58,7 @@ cfg_if! {
 
         pub use begin::record_for;
         pub use bell::{BELL_NAME, Bell};
-        pub use clock::{counter, counter_frequency, ticks};
+        pub use clock::{counter, counter_frequency, ticks, usual_source};
         pub use context::{Context, Own};
         pub use event::Event;
         pub use lease::nobody_has;

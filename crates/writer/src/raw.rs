@@ -68,6 +68,8 @@ pub struct RawOptions {
     pub environment: Vec<(String, EnvironmentValue)>,
     /// Further fields of packets, of fixed sizes.
     pub packet_fields: Vec<DefinedField>,
+    /// Only its user may read its files, where a system can tell users apart.
+    pub is_private: bool,
 }
 
 /// The clock of a trace. Its zero lies at its offset behind the beginning of 1970.
@@ -113,6 +115,7 @@ pub struct RawTrace {
     /// With its stream classes, without events.
     class: TraceClass,
     packet_fields: Vec<DefinedField>,
+    is_private: bool,
     /// Bytes of the metadata up to the first stream class, and of all of it.
     beginning: u64,
     bytes: u64,
@@ -127,9 +130,9 @@ impl RawTrace {
     ///
     /// It cannot be made, or has metadata already.
     pub fn create(path: &Path, options: RawOptions) -> Result<Self, WriteError> {
-        fs::create_dir_all(path).map_err(|error| file_error(path, error))?;
+        make_folder(path, options.is_private).map_err(|error| file_error(path, error))?;
         let mut this = Self::of(path, options);
-        File::create_new(&this.metadata).map_err(|error| file_error(&this.metadata, error))?;
+        new_file(&this.metadata, this.is_private).map_err(|error| file_error(&this.metadata, error))?;
         this.begin()?;
         Ok(this)
     }
@@ -154,6 +157,7 @@ impl RawTrace {
             format: options.format,
             class: trace_class(&options),
             packet_fields: options.packet_fields,
+            is_private: options.is_private,
             beginning: 0,
             bytes: 0,
             held: None,
@@ -191,7 +195,9 @@ impl RawTrace {
 
     fn replace(&self, bytes: &[u8]) -> Result<(), WriteError> {
         let new = self.path.join("metadata.new");
-        fs::write(&new, bytes).and_then(|()| fs::rename(&new, &self.metadata)).map_err(|error| {
+        let _ = fs::remove_file(&new);
+        let written = new_file(&new, self.is_private).and_then(|file| write_at(&file, bytes, 0));
+        written.and_then(|()| fs::rename(&new, &self.metadata)).map_err(|error| {
             let _ = fs::remove_file(&new);
             file_error(&self.metadata, error)
         })
@@ -246,8 +252,7 @@ impl RawTrace {
     ///
     /// If there is no such stream class.
     pub fn event_class(&mut self, stream_class: u32, event: &RawEvent<'_>) -> Result<(), WriteError> {
-        let mut class = self.class.stream_classes[stream_class as usize].clone();
-        class.event_classes.push(EventRecordClass {
+        let class = EventRecordClass {
             id: event.id.into(),
             namespace: None,
             name: Some(event.name.to_owned()),
@@ -257,7 +262,22 @@ impl RawTrace {
             specific_context: None,
             payload: Some(packed::structure(event.fields, Scope::EventPayload)),
             attributes: None,
-        });
+        };
+        self.event_record_class(stream_class, class)
+    }
+
+    /// The same, of a class with any fields.
+    ///
+    /// # Errors
+    ///
+    /// The metadata cannot be written; nothing of it is.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such stream class.
+    pub fn event_record_class(&mut self, stream_class: u32, event: EventRecordClass) -> Result<(), WriteError> {
+        let mut class = self.class.stream_classes[stream_class as usize].clone();
+        class.event_classes.push(event);
         let small = self.with_one(class);
         self.append(&self.part(&small, MetadataPart::Event(0, 0))?)
     }
@@ -292,6 +312,7 @@ impl RawTrace {
             uuid: self.class.uuid.expect("it has one"),
             class: stream_class,
             id,
+            is_private: self.is_private,
             file: None,
             is_there: false,
             offset: 0,
@@ -388,6 +409,7 @@ pub struct RawStream {
     uuid: Uuid,
     class: u32,
     id: u64,
+    is_private: bool,
     file: Option<File>,
     is_there: bool,
     offset: u64,
@@ -507,7 +529,7 @@ impl RawStream {
         let file = match self.file.take() {
             Some(file) => file,
             None if self.is_there => File::options().write(true).open(&self.path)?,
-            None => File::create_new(&self.path)?,
+            None => new_file(&self.path, self.is_private)?,
         };
         self.is_there = true;
         if self.has_rest {
@@ -530,7 +552,8 @@ impl RawStream {
         let part = self.part_path();
         let folder = self.index_path.parent().expect("it is in a folder");
         let file = if at == 0 {
-            fs::create_dir_all(folder).and_then(|()| File::create(&part))
+            let _ = fs::remove_file(&part);
+            make_folder(folder, self.is_private).and_then(|()| new_file(&part, self.is_private))
         } else {
             File::options().write(true).open(&part)
         };
@@ -559,6 +582,30 @@ impl RawStream {
             let _ = fs::rename(self.part_path(), &self.index_path);
         }
     }
+}
+
+fn make_folder(path: &Path, is_private: bool) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    if is_private {
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    }
+    #[cfg(not(unix))]
+    let _ = is_private;
+    builder.create(path)
+}
+
+fn new_file(path: &Path, is_private: bool) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if is_private {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    #[cfg(not(unix))]
+    let _ = is_private;
+    options.open(path)
 }
 
 /// Writes all of it, or nothing that stays.

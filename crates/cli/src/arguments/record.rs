@@ -22,6 +22,8 @@ Examples:
   kymo record --only 'slow: http:end over 5ms since http:begin by id' -- ./server
   kymo record --capture-output -- make      record the output lines, with timestamps
   kymo record --packets eth0 --packet-filter 'tcp.destination_port == 443' --duration 5s
+  sudo kymo record --kernel -- ./server     record the kernel's events too, on the same clock
+  sudo kymo record --kernel=sched,block:* --duration 5s
   kymo record --policy policies.toml --output traces    who, what and how: docs/policies.md
   kymo record --to console -e 'net:*' -- ./server    print the events at once, and keep no trace
 
@@ -30,7 +32,8 @@ or with 128 plus the number of the signal that killed it, 127 if it does not exi
 cannot be executed. Without COMMAND, kymo records all programs of this user (of all users if run
 by root) until Ctrl-C; a second Ctrl-C does not wait. Several sessions may run at the same time.
 
-Only user-space programs can be recorded, not the kernel.
+The kernel's events are read by a helper that needs root's rights, or those of a group that may use
+tracefs; the command, the recorder and the trace belong to the user that called sudo (docs/kernel.md).
 
 Exit status: 0 the trace is complete, 1 a part could not be recorded, 2 wrong usage; with
 COMMAND, the status of COMMAND.";
@@ -44,7 +47,7 @@ pub(crate) struct RecordArguments {
     /// <config>; see docs/policies.md
     #[arg(long, value_name = "FILE", conflicts_with_all = ["events", "level", "process", "filter", "format", "mode", "lane_size",
         "pool_size", "context", "rotate_size", "rotate_time", "keep", "triggers", "rules", "capture_output", "prepare", "to",
-        "flush_every", "detach", "packets"])]
+        "flush_every", "detach", "packets", "kernel"])]
     pub(crate) policy: Option<PathBuf>,
     /// Where the events go
     #[arg(long, value_enum, value_name = "PLACE", default_value = "file")]
@@ -138,6 +141,14 @@ pub(crate) struct SessionArguments {
     /// Write the packets into this new file too, as pcapng
     #[arg(long, value_name = "FILE", requires = "packets")]
     pub(crate) pcapng: Option<PathBuf>,
+    /// Record events of the kernel, with LTTng's names, regardless of the selected events: choices for a purpose (waiting, sched,
+    /// syscalls, irq, io, net, all), and patterns such as `block:*`, `!sched_waking`; default: waiting
+    #[arg(long, value_name = "EVENTS", value_delimiter = ',', num_args = 0..=1, require_equals = true, default_missing_value = "",
+        conflicts_with_all = ["rotate_size", "rotate_time", "keep"])]
+    pub(crate) kernel: Option<Vec<String>>,
+    /// Buffer memory of each CPU for the kernel's events; default: 8MiB
+    #[arg(long, value_name = "SIZE", value_parser = quantity::some_size, requires = "kernel")]
+    pub(crate) kernel_buffer: Option<u64>,
     /// First compare the counters of all CPUs, a few milliseconds for each: the trace and the summary tell how far they
     /// are apart
     #[arg(long)]

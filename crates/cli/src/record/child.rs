@@ -27,6 +27,7 @@ impl ChildProcess {
         let mut command = Command::new(program);
         command.args(words).env("KYMO_SESSION", tag).env("KYMO_CONTEXTS", contexts.to_string());
         command.env("KYMO_SESSIONS", kymo_recorder::folder::own_folder());
+        command.env_remove(super::kernel::HELPER_VARIABLE);
         let streams = lines.map(|lines| capture(&mut command, lines, contexts)).transpose()?;
         let mut child = command.spawn()?;
         // It had the other ends of pipes.

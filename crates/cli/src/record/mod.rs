@@ -9,6 +9,7 @@
 mod child;
 mod console;
 mod doctor;
+mod kernel;
 mod limit;
 mod place;
 mod policy;
@@ -39,6 +40,8 @@ pub(crate) fn become_recorder(words: &[OsString]) -> Option<u8> {
     let is_asked = words.len() == 2 && words[1] == RECORDER_WORD;
     is_asked.then(|| u8::from(kymo_recorder::record_for_user().is_err()))
 }
+
+pub(crate) use kernel::become_helper;
 
 /// Runs a command that records.
 pub(crate) fn run(command: &Command) -> Result<CommandOutcome, StopReason> {

@@ -14,6 +14,7 @@ use kymo_recorder::prepare::PreparedCounters;
 use kymo_recorder::program::namespaces::{NAMES, NamespaceKinds};
 use kymo_recorder::protocol::{Keep, RecorderReply, RecorderRequest, SessionOptions, SessionSummary, TraceDialect};
 use kymo_recorder::select::{SelectionRule, SelectionStep, SessionSelection, StepKind};
+use kymo_recorder::tracepoints::{self, KernelOptions};
 use kymo_session::TraceCounters;
 use rustix::io::Errno;
 
@@ -550,7 +551,20 @@ fn options(
         counters: Vec::new(),
         drains: false,
         flush_ms: None,
+        kernel: kernel(arguments)?,
     })
+}
+
+/// Events of the kernel, if some are wanted: starts the helper that may read them.
+fn kernel(arguments: &SessionArguments) -> Result<Option<KernelOptions>, StopReason> {
+    let Some(words) = &arguments.kernel else { return Ok(None) };
+    if arguments.mode == LossMode::Overwrite {
+        let what = "`--kernel` records all the time, and not with `--mode overwrite`: that is to come";
+        return Err(StopReason::Usage(what.to_owned()));
+    }
+    let events = tracepoints::patterns(words.iter().map(|word| word.trim()).filter(|word| !word.is_empty()));
+    let ring_bytes = arguments.kernel_buffer.unwrap_or(tracepoints::RING_BYTES);
+    Ok(Some(KernelOptions { helper: super::kernel::helper()?, events, ring_bytes }))
 }
 
 /// Sockets for the packets, if some are wanted.

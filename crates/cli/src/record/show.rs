@@ -7,6 +7,7 @@ use kymo_recorder::packets::PacketCounts;
 use kymo_recorder::protocol::{LostEvents, SessionSummary};
 use kymo_recorder::rule::RuleStatus;
 use kymo_recorder::select::{SelectionRule, SubjectRule};
+use kymo_recorder::tracepoints::KernelSummary;
 use kymo_recorder::trigger::{TriggerEffect, TriggerFiring, TriggerOptions, TriggerScope, TriggerStatus};
 use kymo_schema::level::LogLevel;
 use kymo_session::TraceCounters;
@@ -34,7 +35,12 @@ pub(crate) struct SessionFacts<'a> {
 /// The summary of a session that is over.
 pub(crate) fn ended(summary: &SessionSummary, told: &SessionFacts<'_>) -> String {
     let took = duration(i128::from(summary.milliseconds) * 1_000_000);
-    let (events, programs) = (counted(summary.events, "event"), counted(summary.programs, "program"));
+    let events = counted(summary.events, "event");
+    let programs = match summary.kernel {
+        None => counted(summary.programs, "program"),
+        Some(_) if summary.programs == 0 => "the kernel".to_owned(),
+        Some(_) => format!("the kernel and {}", counted(summary.programs, "program")),
+    };
     let is_kept = told.printed.is_none_or(|printed| printed.is_kept);
     let mut text = match summary.snapshots {
         Some(snapshots) if summary.events == 0 => return kept(summary, told, snapshots),
@@ -53,12 +59,14 @@ pub(crate) fn ended(summary: &SessionSummary, told: &SessionFacts<'_>) -> String
         text += &format!("  output    {}{cut}, recorded by kymo itself\n", counted(lines, "line"));
     }
     text += &told.packets.map_or_else(String::new, packets);
+    text += &summary.kernel.as_ref().map_or_else(String::new, kernel);
     text += &rules(summary);
     text += &counters(told);
     if summary.filtered > 0 {
         text += &format!("  filtered  {}\n", counted(summary.filtered, "event"));
     }
-    let lost: Vec<String> = losses(summary).into_iter().chain(told.packets.and_then(dropped_packets)).collect();
+    let lost = losses(summary).into_iter().chain(told.packets.and_then(dropped_packets));
+    let lost: Vec<String> = lost.chain(summary.kernel.as_ref().and_then(kernel_losses)).collect();
     text += &format!("  losses    {}\n", if lost.is_empty() { "none".to_owned() } else { lost.join("; ") });
     text += &triggers(summary);
     text += &unprinted(summary, told);
@@ -131,6 +139,33 @@ pub(super) fn packets(counts: &PacketCounts) -> String {
     let of = if of.is_empty() { String::new() } else { format!(" of {}", of.join(", ")) };
     let cut = if *cut == 0 { String::new() } else { format!(", {} of them cut", grouped(*cut)) };
     format!("  packets   {}{of}{cut}, recorded by kymo itself\n", counted(*packets, "packet"))
+}
+
+/// Events of the kernel, and the cost of reading them.
+fn kernel(kernel: &KernelSummary) -> String {
+    let KernelSummary { events, bytes: size, classes, cpus, cpu_ns, .. } = *kernel;
+    format!(
+        "  kernel    {} of {} on {}, {}; recording them took {} of processor time\n",
+        counted(events, "event"),
+        counted(classes, "tracepoint"),
+        counted(cpus, "CPU"),
+        bytes(size),
+        duration(i128::from(cpu_ns))
+    )
+}
+
+/// Events of the kernel that are missing, in a sentence.
+fn kernel_losses(kernel: &KernelSummary) -> Option<String> {
+    let parts = [
+        (kernel.lost, "of the kernel for which its buffers had no room: `--kernel-buffer` gives more"),
+        (kernel.unreadable, "of the kernel that could not be read or written, as the problems say"),
+    ];
+    let said: Vec<String> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, why)| format!("{} {why}", counted(*count, "event")))
+        .collect();
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 /// The same for machines.

@@ -25,6 +25,8 @@ mod follow;
 mod imported;
 mod index;
 mod info;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod lami;
 #[cfg(target_os = "linux")]
 mod limits;

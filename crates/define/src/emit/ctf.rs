@@ -31,7 +31,8 @@ pub fn metadata(schema: &Schema, format: CtfVersion) -> Result<String, String> {
         ("schema".to_owned(), text(&schema.name)),
         ("schema_version".to_owned(), EnvironmentValue::Integer(schema.version.into())),
     ];
-    let options = RawOptions { format, uuid: Uuid([0; 16]), clock, environment, packet_fields: Vec::new() };
+    let options =
+        RawOptions { format, uuid: Uuid([0; 16]), clock, environment, packet_fields: Vec::new(), is_private: false };
     let wrong = |error: kymo_writer::WriteError| error.to_string();
     // Nothing is written: the text stays in memory.
     let mut trace = RawTrace::go_on(Path::new(""), options).map_err(wrong)?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use kymo_promises::imports::ImportFolder;
 use kymo_promises::index::IndexedFolder;
 use kymo_promises::random::RandomNumbers;
-use kymo_promises::{bytecode, fields, filtering, filters, metadata, native, packets, programs, starts};
+use kymo_promises::{bytecode, fields, filtering, filters, kernel, metadata, native, packets, programs, starts};
 
 /// A slow machine does less, so that nobody waits.
 const TIME_MAX: Duration = Duration::from_secs(3);
@@ -95,6 +95,20 @@ fn index() {
         let seed = &seeds[random.below(seeds.len())];
         indexed.hold(&random.damaged(seed));
     });
+}
+
+#[test]
+fn kernel_pages() {
+    let seeds = kernel::seeds();
+    let whole: u64 = seeds.iter().map(|seed| kernel::hold(seed)).sum();
+    assert!(whole >= 16, "{whole} events");
+    let mut events = 0;
+    smoke(20_000, |random| {
+        let seed = &seeds[random.below(seeds.len())];
+        events += kernel::hold(&random.damaged(seed));
+    });
+    println!("{events} events were written");
+    assert!(events > 0);
 }
 
 #[test]

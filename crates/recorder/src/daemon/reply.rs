@@ -86,6 +86,10 @@ impl Daemon {
         let session = RecordingSession::begin(options, owner, &mut self.clocks);
         let mut session = session.map_err(|error| not_begun(&output, &error))?;
         session.writing = self.writing.clone();
+        if let Err(why) = session.begin_kernel(&mut self.clocks) {
+            crate::kernel::discard(&output);
+            return Err(why);
+        }
         let name = session.name.clone();
         session.keep(&self.folder);
         started::mark(&self.folder, &session);

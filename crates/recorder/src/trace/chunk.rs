@@ -541,6 +541,7 @@ fn raw_options(beginning: &JournalHead) -> RawOptions {
         clock: raw_clock(beginning.source(), &beginning.facts),
         environment: beginning.environment(),
         packet_fields: PacketOrigin::fields(beginning.namespaces),
+        is_private: false,
     }
 }
 

@@ -105,7 +105,7 @@ fn write(path: &Path, counters: &[CpuCounter], are_of_cpus: bool, streams: &[Mes
     let environment = vec![text("hostname", "host"), text("tracer_name", "kymo")];
     let packet_fields = vec![integer(if are_of_cpus { "cpu_id" } else { "vtid" }, 4, false)];
     let (uuid, format) = (Uuid(*b"0123456789abcdef"), CtfVersion::Ctf18);
-    let options = RawOptions { format, uuid, clock, environment, packet_fields };
+    let options = RawOptions { format, uuid, clock, environment, packet_fields, is_private: false };
     let mut trace = RawTrace::create(path, options).expect("there is room");
     let class = trace.stream_class(&[]).expect("there is room");
     let fields = [

@@ -42,8 +42,14 @@ fn is_written_again(folder: &Path, name: &str, empty: &Path) -> Found {
         is_absolute: false,
     };
     let uuid = Uuid(file[4..20].try_into().expect("16 bytes"));
-    let options =
-        RawOptions { format: CtfVersion::Ctf18, uuid, clock, environment: Vec::new(), packet_fields: Vec::new() };
+    let options = RawOptions {
+        format: CtfVersion::Ctf18,
+        uuid,
+        clock,
+        environment: Vec::new(),
+        packet_fields: Vec::new(),
+        is_private: false,
+    };
     let trace = RawTrace::create(empty, options).expect("there is room");
     let mut stream = trace.stream(name, word(20) as u32, word(24));
     let (mut at, mut sequence) = (0, 0);

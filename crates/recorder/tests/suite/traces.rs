@@ -56,7 +56,7 @@ fn write_equal_stamps(path: &Path, streams: u32) {
     };
     let environment = vec![("hostname".to_owned(), EnvironmentValue::Text("host".to_owned()))];
     let (uuid, packet_fields) = (Uuid(*b"0123456789abcdef"), vec![field("vtid", 4)]);
-    let options = RawOptions { format: CtfVersion::Ctf18, uuid, clock, environment, packet_fields };
+    let options = RawOptions { format: CtfVersion::Ctf18, uuid, clock, environment, packet_fields, is_private: false };
     let mut trace = RawTrace::create(path, options).expect("there is room");
     let class = trace.stream_class(&[]).expect("there is room");
     let event = RawEvent { id: 0, name: "app:number", level: None, uri: None, fields: &[field("number", 8)] };

@@ -1,0 +1,138 @@
+//! The helper that may read the kernel's events, and the user that it helps.
+//!
+//! ```text
+//! sudo kymo record --kernel -- ./app
+//!   ├─ starts kymo helper-of-the-kernel, which keeps root's rights
+//!   └─ becomes the user of sudo, and begins again as kymo record --kernel -- ./app
+//! ```
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use kymo_recorder::folder::own_user;
+use kymo_recorder::kernel::{HELPER_WORD, help, listen};
+use rustix::process::{Gid, Uid};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+
+use super::this_program;
+use crate::stop::StopReason;
+
+/// Names the socket of the helper for the process that goes on as the user.
+pub(super) const HELPER_VARIABLE: &str = "KYMO_KERNEL_HELPER";
+/// The helper's only word.
+const READY: &str = "ready";
+
+/// Becomes a helper, if these words ask for it; returns the exit status for the process then.
+pub(crate) fn become_helper(words: &[OsString]) -> Option<u8> {
+    let [_, word, name, user] = words else { return None };
+    if word != HELPER_WORD {
+        return None;
+    }
+    let (name, user) = (name.to_str()?, user.to_str()?.parse().ok()?);
+    let Ok(listener) = listen(name) else { return Some(1) };
+    // The command that waits for this may be gone.
+    let _ = writeln!(io::stdout(), "{READY}");
+    help(&listener, user);
+    Some(0)
+}
+
+/// Starts a helper; returns the name of its socket. A process that is root by `sudo` goes on as the user that called it.
+pub(super) fn helper() -> Result<String, StopReason> {
+    if let Ok(name) = std::env::var(HELPER_VARIABLE) {
+        return Ok(name);
+    }
+    let user = InvokingUser::find();
+    let mut random = [0; 8];
+    File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random))?;
+    let name = format!("kymo-kernel-{}-{:016x}", std::process::id(), u64::from_le_bytes(random));
+    let number = user.as_ref().map_or_else(own_user, |user| user.uid);
+    let program = this_program();
+    let helper = Command::new(&program[0])
+        .args(&program[1..])
+        .args([HELPER_WORD, &name, &number.to_string()])
+        .env_clear()
+        .current_dir("/")
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let mut line = String::new();
+    helper.stdout.map(BufReader::new).map(|mut output| output.read_line(&mut line)).transpose()?;
+    if line.trim_end() != READY {
+        return Err(StopReason::Usage("the helper that reads the kernel's events cannot be started".to_owned()));
+    }
+    match user {
+        None => Ok(name),
+        Some(user) => Err(user.go_on(&name).into()),
+    }
+}
+
+/// The user that called `sudo`.
+struct InvokingUser {
+    uid: u32,
+    gid: u32,
+    name: Option<String>,
+    home: Option<PathBuf>,
+    groups: Vec<u32>,
+}
+
+impl InvokingUser {
+    /// `None`: this process is not root, or not by `sudo`.
+    fn find() -> Option<Self> {
+        let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u32>().ok());
+        let uid = number("SUDO_UID").or_else(|| number("PKEXEC_UID")).filter(|uid| *uid != 0 && own_user() == 0)?;
+        let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let entry: Option<Vec<&str>> = users
+            .lines()
+            .map(|line| line.split(':').collect::<Vec<_>>())
+            .find(|fields| fields.get(2).is_some_and(|number| number.parse() == Ok(uid)));
+        let field = |at: usize| entry.as_ref().and_then(|fields| fields.get(at)).map(|&field| field.to_owned());
+        let name = field(0).or_else(|| std::env::var("SUDO_USER").ok());
+        let gid = field(3).and_then(|gid| gid.parse().ok()).or_else(|| number("SUDO_GID"))?;
+        let groups = std::fs::read_to_string("/etc/group").unwrap_or_default();
+        let is_its = |fields: &[&str]| {
+            fields.get(3).is_some_and(|members| members.split(',').any(|member| Some(member) == name.as_deref()))
+        };
+        let its = groups.lines().map(|line| line.split(':').collect::<Vec<_>>()).filter(|fields| is_its(fields));
+        let groups = its.filter_map(|fields| fields.get(2)?.parse().ok()).chain([gid]).collect();
+        Some(Self { uid, gid, home: field(5).map(PathBuf::from), name, groups })
+    }
+
+    /// Begins this command again with the user's rights; returns why that is not possible.
+    fn go_on(self, helper: &str) -> io::Error {
+        let Self { uid, gid, name, home, groups } = self;
+        let (user, group) = (Uid::from_raw(uid), Gid::from_raw(gid));
+        let groups: Vec<Gid> = groups.into_iter().map(Gid::from_raw).collect();
+        // This thread is the one that goes on.
+        let changed = set_thread_groups(&groups)
+            .and_then(|()| set_thread_res_gid(group, group, group))
+            .and_then(|()| set_thread_res_uid(user, user, user));
+        if let Err(error) = changed {
+            return error.into();
+        }
+        let program = this_program();
+        let mut command = Command::new(&program[0]);
+        command.args(std::env::args_os().skip(1)).env(HELPER_VARIABLE, helper);
+        if let Some(name) = name {
+            command.env("USER", &name).env("LOGNAME", name);
+        }
+        if let Some(home) = home {
+            command.env("HOME", home);
+        }
+        // Where the user's programs and recorder are; `sudo` does not pass it on.
+        let runtime = PathBuf::from(format!("/run/user/{uid}"));
+        match runtime.metadata() {
+            Ok(found) if found.uid() == uid => command.env("XDG_RUNTIME_DIR", runtime),
+            _ => command.env_remove("XDG_RUNTIME_DIR"),
+        };
+        let error = command.exec();
+        let kymo = PathBuf::from(&program[0]);
+        io::Error::new(error.kind(), format!("user {uid} cannot go on with {}: {error}", kymo.display()))
+    }
+}

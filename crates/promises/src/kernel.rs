@@ -1,0 +1,168 @@
+//! Any bytes are descriptions of the kernel's events and a page of its ring buffer, or are refused; each event that is written
+//! is as its fields say, to the last byte.
+//!
+//! ```text
+//! descriptions, with an empty line and `--` between them │ 0 │ page
+//! ```
+
+use kymo_format::model::{FieldClass, FieldKind};
+use kymo_ftrace::format::EventFormat;
+use kymo_ftrace::{EVENT_HEAD_BYTES, EventCatalog, KernelThreads, Page, PageLayout, RecordContext};
+
+/// Between two descriptions.
+const BETWEEN: &str = "\n--\n";
+
+/// The promise; how many events there were.
+///
+/// # Panics
+///
+/// If it is broken.
+pub fn hold(data: &[u8]) -> u64 {
+    let end = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
+    let text = String::from_utf8_lossy(&data[..end]);
+    let mut catalog = EventCatalog::default();
+    for description in text.split(BETWEEN) {
+        let (system, description) = description.split_once('\n').unwrap_or(("", description));
+        match EventFormat::parse(system, description) {
+            Ok(format) => catalog.add(format, system.len().is_multiple_of(2)),
+            Err(problem) => {
+                assert!(problem.line >= 1 && problem.line <= description.lines().count().max(1), "{problem}");
+            }
+        }
+    }
+    let (mut threads, mut events) = (KernelThreads::default(), 0);
+    let Ok(page) = Page::read(PageLayout::default(), data.get(end + 1..).unwrap_or_default()) else { return 0 };
+    for record in page.records() {
+        let Ok(record) = record else { return events };
+        let Ok(Some(number)) = catalog.plan(0, record.bytes, &mut threads) else { continue };
+        let plan = catalog.plan_of(number);
+        let mut bytes = b"before".to_vec();
+        let mut context = RecordContext { cpu: 0, threads: &mut threads };
+        match plan.write((number, record.ticks), record.bytes, &mut context, &mut bytes) {
+            Ok(()) => {
+                assert!(bytes.starts_with(b"before"));
+                let fields = &bytes[6 + EVENT_HEAD_BYTES..];
+                assert_eq!(measured(&plan.payload, fields, &mut Vec::new()), Some(fields.len()), "{}", plan.name);
+                // Elements and texts may be told again by each field that points to them.
+                assert!(fields.len() <= (record.bytes.len() + 64) * 257, "{}", plan.name);
+                events += 1;
+            }
+            Err(_) => assert_eq!(bytes, b"before", "{}", plan.name),
+        }
+    }
+    events
+}
+
+/// Bytes of a field; `None`: there are fewer. `members` are the values of numbers before it.
+fn measured(class: &FieldClass, bytes: &[u8], members: &mut Vec<u64>) -> Option<usize> {
+    let length = match &class.kind {
+        FieldKind::Integer(integer) => {
+            let length = integer.bits.length as usize / 8;
+            let value = bytes.get(..length)?.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+            members.push(value);
+            length
+        }
+        FieldKind::StaticText(text) => text.length as usize,
+        FieldKind::NullTerminatedText(_) => bytes.iter().position(|byte| *byte == 0)? + 1,
+        FieldKind::StaticArray(array) => array.length as usize * measured(&array.element, &[0; 8], &mut Vec::new())?,
+        FieldKind::DynamicArray(array) => {
+            // Its length is the member before it.
+            *members.last()? as usize * measured(&array.element, &[0; 8], &mut Vec::new())?
+        }
+        FieldKind::Structure(structure) => {
+            let mut at = 0;
+            for member in &structure.members {
+                at += measured(&member.class, bytes.get(at..)?, members)?;
+            }
+            at
+        }
+        other => panic!("no field of the kernel is {other:?}"),
+    };
+    (length <= bytes.len()).then_some(length)
+}
+
+/// Inputs to begin with.
+#[must_use]
+pub fn seeds() -> Vec<Vec<u8>> {
+    let common = "format:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
+    let described = |system: &str, name: &str, id: u16, fields: &[(&str, u32, u32)]| {
+        let fields: String = fields
+            .iter()
+            .map(|(declared, offset, size)| format!("\tfield:{declared};\toffset:{offset};\tsize:{size};\tsigned:1;\n"))
+            .collect();
+        format!("{system}\nname: {name}\nID: {id}\n{common}{fields}")
+    };
+    let descriptions = [
+        described(
+            "sched",
+            "sched_switch",
+            1,
+            &[
+                ("char prev_comm[16]", 8, 16),
+                ("pid_t prev_pid", 24, 4),
+                ("int prev_prio", 28, 4),
+                ("long prev_state", 32, 8),
+            ],
+        ),
+        described("irq", "irq_handler_entry", 2, &[("int irq", 8, 4), ("__data_loc char[] name", 12, 4)]),
+        described(
+            "block",
+            "block_rq_issue",
+            3,
+            &[
+                ("dev_t dev", 8, 4),
+                ("char rwbs[10]", 12, 10),
+                ("__rel_loc u32[] cmd", 24, 4),
+                ("char comm[16]", 28, 16),
+            ],
+        ),
+        described("raw_syscalls", "sys_enter", 4, &[("long id", 8, 8), ("unsigned long args[6]", 16, 48)]),
+        described("raw_syscalls", "sys_exit", 5, &[("long id", 8, 8), ("long ret", 16, 8)]),
+        described(
+            "syscalls",
+            "sys_enter_read",
+            6,
+            &[("int __syscall_nr", 8, 4), ("unsigned int fd", 16, 8), ("char * buf", 24, 8)],
+        ),
+        described("task", "task_newtask", 7, &[("pid_t pid", 8, 4), ("u64 clone_flags", 16, 8)]),
+        described(
+            "sched",
+            "sched_process_fork",
+            8,
+            &[
+                ("__data_loc char[] parent_comm", 8, 4),
+                ("pid_t parent_pid", 12, 4),
+                ("__data_loc char[] child_comm", 16, 4),
+                ("pid_t child_pid", 20, 4),
+            ],
+        ),
+    ];
+    let page = page();
+    descriptions
+        .iter()
+        .map(String::as_str)
+        .chain([descriptions.join(BETWEEN).as_str()])
+        .map(|text| [text.as_bytes(), b"\0", &page].concat())
+        .collect()
+}
+
+/// A page with a record of each event.
+fn page() -> Vec<u8> {
+    let mut page = 77_u64.to_le_bytes().to_vec();
+    let mut records = Vec::new();
+    for id in (1..=8_u16).chain([4, 7, 8, 2]) {
+        let mut record = vec![0; 64];
+        record[..2].copy_from_slice(&id.to_le_bytes());
+        record[4] = 9;
+        // A place, a number of a call, or letters.
+        record[8..16].copy_from_slice(&[0, 0, 0, 0, 40, 0, 8, 0]);
+        record[16..20].copy_from_slice(&[44, 0, 6, 0]);
+        record[40..48].copy_from_slice(b"timer\0ab");
+        records.extend((16_u32 | 5 << 5).to_le_bytes());
+        records.extend(record);
+    }
+    records.extend([30 | 1 << 5, 0, 0, 0, 2, 0, 0, 0]);
+    page.extend((records.len() as u64).to_le_bytes());
+    page.extend(records);
+    page
+}
