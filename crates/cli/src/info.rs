@@ -178,6 +178,10 @@ fn environment<'a>(trace: &'a TraceInfo, name: &str) -> Option<&'a str> {
 
 /// The tracer and its version.
 fn recorder(trace: &TraceInfo) -> Option<String> {
+    // Recordings of the kernel name LTTng as their tracer, for tools that know that one alone.
+    if let Some(recorder) = environment(trace, "recorded_by") {
+        return Some(recorder.to_owned());
+    }
     let tracer = environment(trace, "tracer_name")?;
     let version: Vec<&str> =
         ["tracer_major", "tracer_minor"].iter().map_while(|name| environment(trace, name)).collect();

@@ -15,6 +15,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -25,6 +26,7 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::priority;
 use crate::tracefs::{CpuFiles, TraceFs, TraceFsProblem, TraceInstance};
 
 /// The word that makes a process a helper.
@@ -67,6 +69,8 @@ enum HelperRequest {
     Events,
     /// To set up; the answer has the files of an instance that is there already, if one is.
     Begin(KernelRequest),
+    /// To let a thread of the recorder run before others.
+    Hurry { thread: u32 },
     /// To remove all that was set up.
     End,
 }
@@ -79,6 +83,7 @@ enum HelperReply {
         events: Vec<String>,
     },
     Begun(BegunKernel),
+    Hurries,
     Ended {
         problem: Option<String>,
     },
@@ -187,6 +192,19 @@ impl Helper {
         Ok(KernelFiles { instance, header_page, page_bytes, formats, switch, cpus })
     }
 
+    /// Lets a thread of this process run before others: where all CPUs are busy, rings would be full before their reader has its
+    /// turn.
+    ///
+    /// # Errors
+    ///
+    /// The helper may not do that.
+    pub fn hurry(&mut self, thread: u32) -> Result<(), HelperProblem> {
+        match self.ask(&HelperRequest::Hurry { thread })? {
+            HelperReply::Hurries => Ok(()),
+            other => Err(unexpected(other)),
+        }
+    }
+
     /// Has everything removed that was set up: the caller has closed its files.
     ///
     /// # Errors
@@ -274,6 +292,13 @@ impl HelperState {
                     }
                     Err(problem) => send(stream, &HelperReply::Refused { why: problem })?,
                 },
+                HelperRequest::Hurry { thread } => {
+                    let reply = hurry(stream, thread).map_or_else(
+                        |error| HelperReply::Refused { why: format!("thread {thread} cannot be hurried: {error}") },
+                        |()| HelperReply::Hurries,
+                    );
+                    send(stream, &reply)?;
+                }
                 HelperRequest::End => {
                     let problem = self.end().err().map(|problem| problem.to_string());
                     send(stream, &HelperReply::Ended { problem })?;
@@ -311,6 +336,15 @@ impl HelperState {
 fn refused(problem: TraceFsProblem) -> HelperReply {
     let why = problem.to_string();
     if problem.is_forbidden() { HelperReply::Forbidden { why } } else { HelperReply::Refused { why } }
+}
+
+/// Gives a thread of the process at the other end the lowest real-time priority. More weight alone does not help: a thread that
+/// sleeps between short looks was seen to wait for most of a second behind two that hand each other a byte.
+fn hurry(stream: &UnixStream, thread: u32) -> io::Result<()> {
+    let process = rustix::net::sockopt::socket_peercred(stream)?.pid;
+    let is_its = Path::new(&format!("/proc/{process}/task/{thread}")).exists();
+    let thread = i32::try_from(thread).ok().filter(|_| is_its);
+    priority::real_time(thread.ok_or(io::ErrorKind::NotFound)?)
 }
 
 fn set_up(fs: &TraceFs, request: &KernelRequest) -> Result<TraceInstance, String> {

@@ -1,8 +1,8 @@
 //! The kernel as a source of a session's events: its ring buffers are read into a spool, and the spool becomes a trace.
 //!
 //! ```text
-//! helper ── open files ──> reader ── pages, as they are ──> OUTPUT/.kernel/cpu_N ──> converter ──> OUTPUT/kernel/cpu_N
-//!                          every 20 ms                      the spool                at idle priority, at the end at once
+//! helper ── open files ──> reader ── pages, as they are ──> spool ──> converter ──> OUTPUT/kernel/cpu_N
+//!                          every 20 ms                      memory    at idle priority, at the end at once
 //! ```
 //!
 //! The reader copies pages, so that the rings have room again; the converter makes events of them when a CPU has nothing else to
@@ -13,7 +13,7 @@ mod dump;
 mod reader;
 mod spool;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -34,7 +34,6 @@ use crate::tracepoints::{KernelOptions, KernelSummary, chosen};
 /// The folder of the kernel's trace in that of a session, and that of programs beside it.
 pub const KERNEL_FOLDER: &str = "kernel";
 pub(crate) const PROGRAMS_FOLDER: &str = "programs";
-const SPOOL_FOLDER: &str = ".kernel";
 /// State that a recording's threads share.
 #[derive(Debug, Default)]
 struct KernelShared {
@@ -69,7 +68,6 @@ pub(crate) struct KernelRecording {
     switch: std::fs::File,
     reader: JoinHandle<()>,
     converter: JoinHandle<KernelConverter>,
-    spool: PathBuf,
 }
 
 /// The state of the threads, the switch, the reader and the converter.
@@ -90,9 +88,7 @@ impl KernelRecording {
     ) -> Result<Self, String> {
         let mut helper = Helper::connect(&options.helper).map_err(|problem| told(&problem))?;
         match Self::begin_with(&mut helper, options, output, trace, clock, earliest) {
-            Ok((shared, switch, reader, converter)) => {
-                Ok(Self { shared, helper, switch, reader, converter, spool: output.join(SPOOL_FOLDER) })
-            }
+            Ok((shared, switch, reader, converter)) => Ok(Self { shared, helper, switch, reader, converter }),
             Err(why) => {
                 let _ = helper.end();
                 Err(why)
@@ -133,9 +129,8 @@ impl KernelRecording {
         }
         let shared = Arc::new(KernelShared::default());
         shared.count(|summary| summary.classes = events.len() as u64);
-        let spool_folder = output.join(SPOOL_FOLDER);
-        let spools = PageSpool::create(&spool_folder, cpus.iter().map(|files| files.cpu));
-        let spools = spools.map_err(|error| format!("{}: {error}", spool_folder.display()))?;
+        let spools = PageSpool::create(cpus.iter().map(|files| files.cpu));
+        let spools = spools.map_err(|error| format!("there is no memory for the kernel's events: {error}"))?;
         let facts = clock.facts(earliest);
         let converter = KernelConverter::create(
             &output.join(KERNEL_FOLDER),
@@ -150,10 +145,19 @@ impl KernelRecording {
         turned.map_err(|error| format!("the kernel does not begin to record: {error}"))?;
         let (for_reader, for_converter) = (Arc::clone(&shared), Arc::clone(&shared));
         let start = |name: &str| std::thread::Builder::new().name(name.to_owned());
-        let reader = start("kymo-kernel").spawn(move || reader.run(&for_reader));
+        let (tell, told_thread) = std::sync::mpsc::channel();
+        let read = move || {
+            let _ = tell.send(rustix::thread::gettid());
+            reader.run(&for_reader);
+        };
+        let reader = start("kymo-kernel").spawn(read);
         let reader = reader.map_err(|error| format!("no thread can be started: {error}"))?;
         let converter = start("kymo-converts").spawn(move || converter.run(&for_converter));
         let converter = converter.map_err(|error| format!("no thread can be started: {error}"))?;
+        // Where the helper has no right to do that, the reader has its turns as others do.
+        if let Ok(thread) = told_thread.recv() {
+            let _ = helper.hurry(thread.as_raw_nonzero().get().unsigned_abs());
+        }
         Ok((shared, switch, reader, converter))
     }
 
@@ -164,7 +168,7 @@ impl KernelRecording {
 
     /// Ends: all that the kernel has recorded until now is in the trace. Returns problems, in sentences.
     pub(crate) fn end(self, clock: &mut TickSource) -> (KernelSummary, Vec<String>) {
-        let Self { shared, helper, switch, reader, converter, spool } = self;
+        let Self { shared, helper, switch, reader, converter } = self;
         if let Err(error) = std::io::Write::write_all(&mut &switch, b"0") {
             shared.problem(format!("the kernel does not stop to record: {error}"));
         }
@@ -180,7 +184,6 @@ impl KernelRecording {
         if let Err(problem) = helper.end() {
             shared.problem(format!("the kernel's buffer was not removed: {problem}"));
         }
-        let _ = std::fs::remove_dir_all(spool);
         let summary = *shared.summary.lock().unwrap_or_else(PoisonError::into_inner);
         let problems = std::mem::take(&mut *shared.problems.lock().unwrap_or_else(PoisonError::into_inner));
         (summary, problems)
@@ -204,11 +207,9 @@ pub(crate) fn kernel_source() -> ClockSource {
     if cfg!(target_arch = "x86_64") { kymo_tracer::usual_source() } else { ClockSource::Monotonic }
 }
 
-/// Removes the folders of a recording that could not begin.
+/// Removes the folder of a recording that could not begin.
 pub(crate) fn discard(output: &Path) {
-    for folder in [SPOOL_FOLDER, KERNEL_FOLDER] {
-        let _ = std::fs::remove_dir_all(output.join(folder));
-    }
+    let _ = std::fs::remove_dir_all(output.join(KERNEL_FOLDER));
     // If nothing else is there.
     let _ = std::fs::remove_dir(output);
 }

@@ -31,7 +31,7 @@ const TURN: usize = 1 << 20;
 /// Between two looks at a spool that has nothing.
 const LOOK: Duration = Duration::from_millis(20);
 /// Bytes that may wait for an idle CPU.
-const WAITING_MAX: u64 = 256 << 20;
+const WAITING_MAX: u64 = 32 << 20;
 /// The only class of streams.
 const STREAM_CLASS: u32 = 0;
 

@@ -18,6 +18,8 @@ use crate::tracepoints::KernelSummary;
 const LOOK: Duration = Duration::from_millis(20);
 /// Bytes of pages that are written to a spool at a time.
 const BATCH: usize = 256 << 10;
+/// Bytes of spools that may wait for conversion: beyond, rings keep their newest events.
+const WAITING_MAX: u64 = 256 << 20;
 /// Bytes before a page's records.
 const HEAD: usize = 16;
 
@@ -58,7 +60,13 @@ impl RingReader {
         loop {
             // Asked before the rings are read: all that was recorded until then is read.
             let is_over = shared.is_over.load(Ordering::Acquire);
+            let room = WAITING_MAX.saturating_sub(self.rings.iter().map(|ring| ring.spool.waiting()).sum());
             for ring in &mut self.rings {
+                ring.spool.free();
+                // At the end, nothing comes behind what is there.
+                if room == 0 && !is_over {
+                    continue;
+                }
                 if let Err(error) = ring.read(self.page_bytes, &mut batch) {
                     shared.problem(format!("events of CPU {} cannot be read: {error}", ring.spool.cpu));
                 }

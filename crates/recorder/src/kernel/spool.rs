@@ -1,17 +1,21 @@
-//! The spool: pages of ring buffers in files, one for each CPU, between reading and conversion.
+//! The spool: pages of ring buffers in memory, one for each CPU, between reading and conversion.
 //!
 //! ```text
-//! cpu_N    u32 length │ a page, as far as it is used │ u32 length │ ...     converted pages give their memory back
+//! memory of a file without a name    u32 length │ a page, as far as it is used │ u32 length │ ...
+//!                                    └ converted: given back by the reader ┘
 //! ```
+//!
+//! The reader must never wait for the converter, which runs only when a CPU has nothing else to do. So the converter takes no
+//! lock that writing needs: it reads, and says how far it is; the reader gives the memory back. On a disk, either could wait for
+//! that, too.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 
 /// Converted bytes that are given back at a time.
 const HOLE: u64 = 1 << 20;
@@ -29,12 +33,10 @@ pub(super) struct PageSpool {
 }
 
 impl PageSpool {
-    /// Makes empty files.
-    pub(super) fn create(folder: &Path, cpus: impl Iterator<Item = u32>) -> io::Result<Vec<Arc<Self>>> {
-        DirBuilder::new().mode(0o700).create(folder)?;
+    /// Makes empty ones.
+    pub(super) fn create(cpus: impl Iterator<Item = u32>) -> io::Result<Vec<Arc<Self>>> {
         cpus.map(|cpu| {
-            let path = folder.join(format!("cpu_{cpu}"));
-            let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+            let file = File::from(memfd_create("kymo-kernel", MemfdFlags::CLOEXEC)?);
             let (written, read, freed) = Default::default();
             Ok(Arc::new(Self { cpu, file, written, read, freed }))
         })
@@ -49,9 +51,19 @@ impl PageSpool {
         Ok(())
     }
 
+    /// Gives back memory of converted pages.
+    pub(super) fn free(&self) {
+        let freed = self.freed.load(Ordering::Relaxed);
+        let whole = (self.read.load(Ordering::Acquire) - freed) & !(HOLE - 1);
+        if whole > 0 {
+            let _ = fallocate(&self.file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, freed, whole);
+            self.freed.store(freed + whole, Ordering::Relaxed);
+        }
+    }
+
     /// Bytes that wait for conversion.
     pub(super) fn waiting(&self) -> u64 {
-        self.written.load(Ordering::Acquire) - self.read.load(Ordering::Relaxed)
+        self.written.load(Ordering::Acquire) - self.read.load(Ordering::Acquire)
     }
 
     /// Reads pages with their lengths, at most about so many bytes; the caller says how many of them it has used.
@@ -63,13 +75,6 @@ impl PageSpool {
 
     /// So many bytes are converted.
     pub(super) fn used(&self, bytes: usize) {
-        let read = self.read.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
-        let freed = self.freed.load(Ordering::Relaxed);
-        let whole = (read - freed) & !(HOLE - 1);
-        if whole > 0 {
-            // Where a file system cannot, the file stays as long as it is.
-            let _ = fallocate(&self.file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, freed, whole);
-            self.freed.store(freed + whole, Ordering::Relaxed);
-        }
+        self.read.fetch_add(bytes as u64, Ordering::Release);
     }
 }
