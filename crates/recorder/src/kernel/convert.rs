@@ -318,8 +318,9 @@ impl KernelConverter {
                 id
             }
         };
-        let cycles = ticks.saturating_sub(self.facts.base);
         let stream = &mut self.streams[at];
+        // Time does not step back in a file, whatever a page says.
+        let cycles = ticks.saturating_sub(self.facts.base).max(stream.last());
         if stream.is_far(cycles) {
             stream.flush().map_err(|error| error.to_string())?;
         }
@@ -371,6 +372,11 @@ impl CpuStream {
         let raw = trace.stream(name, STREAM_CLASS, number as u64);
         let (bytes, begin, end, events, discarded, unwritten) = Default::default();
         Self { cpu, raw, bytes, begin, end, events, discarded, unwritten }
+    }
+
+    /// When its last event was.
+    fn last(&self) -> u64 {
+        if self.events > 0 { self.end } else { self.raw.end() }
     }
 
     /// The lower half of the time of an event would not tell how much later it is.

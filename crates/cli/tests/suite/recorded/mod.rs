@@ -366,6 +366,8 @@ impl Place {
         let mut command = Command::new(program);
         command.current_dir(self.folder.path()).env("XDG_RUNTIME_DIR", self.folder.path());
         command.env("XDG_CACHE_HOME", self.path("cache")).env_remove("KYMO_SESSION");
+        // Tests that root runs by `sudo` are root's.
+        command.env_remove("SUDO_UID").env_remove("PKEXEC_UID");
         command
     }
 
