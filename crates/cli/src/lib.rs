@@ -70,10 +70,7 @@ pub(crate) enum CommandOutcome {
 pub fn run_command(words: Vec<OsString>) -> u8 {
     // It is made once: that takes a quarter of a millisecond.
     #[cfg(target_os = "linux")]
-    if let Some(status) = record::become_helper(&words) {
-        return status;
-    }
-    if let Some(status) = record::become_recorder(&words) {
+    if let Some(status) = record::become_helper(&words).or_else(|| record::become_recorder(&words)) {
         return status;
     }
     let mut command = Arguments::command();

@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn names_of_threads_have_any_characters() {
         let rest =
-            "S 1 2 3 4 5 2097216 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 3 36";
+            "S 1 2 3 4 5 2097216 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 3";
         let of = |name: &str| thread(&format!("42 ({name}) {rest}"), 40).expect("it is one");
         let odd = of("a) b (c)");
         assert_eq!((odd.name.as_str(), odd.tid, odd.pid, odd.ppid, odd.cpu), ("a) b (c)", 42, 40, 1, 3));
