@@ -1,7 +1,5 @@
 //! Which event of a trace a record becomes.
 
-use std::collections::HashMap;
-
 use crate::calls::{CallFormats, NUMBER};
 use crate::format::EventFormat;
 use crate::plan::{EventPlan, KernelThreads, value};
@@ -15,11 +13,13 @@ pub type PlanNumber = u16;
 /// The events that records become, made when the first of their records comes.
 #[derive(Debug, Default)]
 pub struct EventCatalog {
-    formats: HashMap<u16, EventKind>,
+    /// By the number in records.
+    formats: Vec<Option<EventKind>>,
     calls: CallFormats,
     plans: Vec<EventPlan>,
-    entries: HashMap<u64, PlanNumber>,
-    exits: HashMap<u64, PlanNumber>,
+    /// By the number of the call.
+    entries: Vec<Option<PlanNumber>>,
+    exits: Vec<Option<PlanNumber>>,
 }
 
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl EventCatalog {
             ("task", "task_newtask") => EventKind::NewTask { format: Box::new(format), plan: None, is_wanted },
             _ => EventKind::One { format: Box::new(format), plan: None },
         };
-        self.formats.insert(id, kind);
+        *place(&mut self.formats, id.into()) = Some(kind);
     }
 
     /// The plan of a record's event; `None`: it becomes no event.
@@ -64,7 +64,7 @@ impl EventCatalog {
         threads: &mut KernelThreads,
     ) -> Result<Option<PlanNumber>, Option<u16>> {
         let id = value(record, 0, 2, false).ok_or(None)? as u16;
-        match self.formats.get_mut(&id).ok_or(Some(id))? {
+        match self.formats.get_mut(usize::from(id)).and_then(Option::as_mut).ok_or(Some(id))? {
             EventKind::One { format, plan } => Ok(Some(numbered(&mut self.plans, plan, format))),
             EventKind::NewTask { format, plan, is_wanted } => {
                 let of = |name: &str, size| {
@@ -78,13 +78,13 @@ impl EventCatalog {
             }
             EventKind::CallEntry => {
                 let number = call_number(record).ok_or(Some(id))?;
-                let make = |calls: &CallFormats| calls.entry(number);
-                Ok(Some(*self.entries.entry(number).or_insert_with(|| add(&mut self.plans, make(&self.calls)))))
+                let plan = place(&mut self.entries, number as usize);
+                Ok(Some(*plan.get_or_insert_with(|| add(&mut self.plans, self.calls.entry(number)))))
             }
             EventKind::CallExit => {
                 let number = call_number(record).ok_or(Some(id))?;
-                let make = |calls: &CallFormats| calls.exit(number);
-                Ok(Some(*self.exits.entry(number).or_insert_with(|| add(&mut self.plans, make(&self.calls)))))
+                let plan = place(&mut self.exits, number as usize);
+                Ok(Some(*plan.get_or_insert_with(|| add(&mut self.plans, self.calls.exit(number)))))
             }
         }
     }
@@ -99,6 +99,14 @@ impl EventCatalog {
     pub fn plan_of(&self, number: PlanNumber) -> &EventPlan {
         &self.plans[usize::from(number)]
     }
+}
+
+/// The element of a number; those before it are there, too.
+fn place<T: Default>(all: &mut Vec<T>, number: usize) -> &mut T {
+    if all.len() <= number {
+        all.resize_with(number + 1, T::default);
+    }
+    &mut all[number]
 }
 
 fn call_number(record: &[u8]) -> Option<u64> {

@@ -99,19 +99,15 @@ enum HelperReply {
 /// A description of an instance and its events, without files.
 #[derive(Debug, Serialize, Deserialize)]
 struct BegunKernel {
-    instance: String,
     header_page: String,
     page_bytes: u32,
     formats: Vec<(String, String)>,
     cpus: Vec<u32>,
-    clock: String,
 }
 
 /// An instance that a helper has set up, with its open files.
 #[derive(Debug)]
 pub struct KernelFiles {
-    /// Name of the instance.
-    pub instance: String,
     /// The kernel's description of pages.
     pub header_page: String,
     /// Bytes of a page.
@@ -188,8 +184,8 @@ impl Helper {
         for cpu in begun.cpus {
             cpus.push(CpuFiles { cpu, pages: next()?, counts: next()? });
         }
-        let BegunKernel { instance, header_page, page_bytes, formats, .. } = begun;
-        Ok(KernelFiles { instance, header_page, page_bytes, formats, switch, cpus })
+        let BegunKernel { header_page, page_bytes, formats, .. } = begun;
+        Ok(KernelFiles { header_page, page_bytes, formats, switch, cpus })
     }
 
     /// Lets a thread of this process run before others: where all CPUs are busy, rings would be full before their reader has its
@@ -397,12 +393,10 @@ fn handed_over(
     }
     let cpus = instance.cpus()?;
     let begun = BegunKernel {
-        instance: instance.name(),
         header_page: fs.header_page()?,
         page_bytes: instance.page_bytes()?,
         formats,
         cpus: cpus.iter().map(|files| files.cpu).collect(),
-        clock: instance.get("trace_clock")?,
     };
     let mut files = vec![OwnedFd::from(instance.switch_file()?)];
     for CpuFiles { pages, counts, .. } in cpus {

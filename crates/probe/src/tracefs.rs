@@ -179,12 +179,6 @@ pub struct CpuFiles {
 }
 
 impl TraceInstance {
-    /// Its name.
-    #[must_use]
-    pub fn name(&self) -> String {
-        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-    }
-
     /// Writes a word into a file.
     ///
     /// # Errors

@@ -116,7 +116,7 @@ impl KernelRecording {
             asked.push(NEW_TASK.to_owned());
         }
         let request = KernelRequest { events: asked, clock: clock_of, ring_bytes: options.ring_bytes };
-        let KernelFiles { header_page, page_bytes, formats, switch, cpus, .. } =
+        let KernelFiles { header_page, page_bytes, formats, switch, cpus } =
             helper.begin(&request).map_err(|problem| told(&problem))?;
         let layout = PageLayout::parse(&header_page).map_err(|problem| problem.to_string())?;
         let mut catalog = EventCatalog::default();
@@ -153,7 +153,10 @@ impl KernelRecording {
         let reader = start("kymo-kernel").spawn(read);
         let reader = reader.map_err(|error| format!("no thread can be started: {error}"))?;
         let converter = start("kymo-converts").spawn(move || converter.run(&for_converter));
-        let converter = converter.map_err(|error| format!("no thread can be started: {error}"))?;
+        let converter = converter.map_err(|error| {
+            shared.is_over.store(true, Ordering::SeqCst);
+            format!("no thread can be started: {error}")
+        })?;
         // Where the helper has no right to do that, the reader has its turns as others do.
         if let Ok(thread) = told_thread.recv() {
             let _ = helper.hurry(thread.as_raw_nonzero().get().unsigned_abs());
@@ -173,8 +176,8 @@ impl KernelRecording {
             shared.problem(format!("the kernel does not stop to record: {error}"));
         }
         let until = clock.now();
-        shared.is_over.store(true, Ordering::Release);
-        reader::hurry(shared.converter.load(Ordering::Acquire));
+        shared.is_over.store(true, Ordering::SeqCst);
+        reader::hurry(shared.converter.load(Ordering::SeqCst));
         let _ = reader.join();
         drop(switch);
         match converter.join() {
@@ -194,8 +197,7 @@ impl KernelRecording {
 fn told(problem: &HelperProblem) -> String {
     let help = match problem {
         HelperProblem::Forbidden(_) => {
-            "\nhelp: `sudo kymo record --kernel` has a helper read them as root, and does everything else as you; or `sudo mount -o \
-             remount,gid=GROUP,mode=0750 /sys/kernel/tracing` lets all users of a group read them"
+            "\nhelp: `sudo kymo record --kernel` has a helper set up the kernel's buffers as root, and does everything else as you"
         }
         _ => "",
     };

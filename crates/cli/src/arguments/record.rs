@@ -32,8 +32,8 @@ or with 128 plus the number of the signal that killed it, 127 if it does not exi
 cannot be executed. Without COMMAND, kymo records all programs of this user (of all users if run
 by root) until Ctrl-C; a second Ctrl-C does not wait. Several sessions may run at the same time.
 
-The kernel's events are read by a helper that needs root's rights, or those of a group that may use
-tracefs; the command, the recorder and the trace belong to the user that called sudo (docs/kernel.md).
+A helper with root's rights sets up the kernel's buffers; the command, the recorder and the trace belong
+to the user that called sudo (docs/kernel.md).
 
 Exit status: 0 the trace is complete, 1 a part could not be recorded, 2 wrong usage; with
 COMMAND, the status of COMMAND.";

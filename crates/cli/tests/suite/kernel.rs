@@ -64,7 +64,7 @@ fn name(event: &Value) -> &str {
     event["event"].as_str().unwrap_or_default()
 }
 
-/// Each call of a program lies between its two events, on one clock; threads and processes are told apart.
+/// Each system call of a program lies between two of its events on one clock, and forks distinguish threads from processes.
 #[test]
 fn calls_lie_between_events_of_a_program() {
     let place = Place::new();

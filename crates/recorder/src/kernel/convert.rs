@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kymo_format::model::EventRecordClass;
 use kymo_ftrace::{EVENT_HEAD_BYTES, EventCatalog, KernelThreads, LostBefore, Page, PageLayout, RecordContext};
@@ -15,7 +15,7 @@ use kymo_writer::{EnvironmentValue, HEAD_BYTES, RawOptions, RawPacket, RawStream
 
 use crate::clock::{ClockDescription, TickSource};
 use crate::kernel::dump::StateEvent;
-use crate::kernel::reader::{idle, thread_ns};
+use crate::kernel::reader::{hurry, idle, thread_ns};
 use crate::kernel::spool::PageSpool;
 use crate::kernel::{KernelShared, dump};
 use crate::trace::chunk::raw_clock;
@@ -30,6 +30,8 @@ const PACKET: usize = 64 << 10;
 const TURN: usize = 1 << 20;
 /// Between two looks at a spool that has nothing.
 const LOOK: Duration = Duration::from_millis(20);
+/// Between two words to readers that follow the trace.
+const SAID: Duration = Duration::from_millis(100);
 /// Bytes that may wait for an idle CPU.
 const WAITING_MAX: u64 = 32 << 20;
 /// The only class of streams.
@@ -195,9 +197,14 @@ impl KernelConverter {
     /// Converts until the reader has ended and nothing waits.
     pub(super) fn run(mut self, shared: &KernelShared) -> Self {
         self.dump_state();
-        shared.converter.store(idle(), Ordering::Release);
+        let thread = idle();
+        shared.converter.store(thread, Ordering::SeqCst);
+        // The end may have come before: then it did not know this thread.
+        if shared.is_over.load(Ordering::SeqCst) {
+            hurry(thread);
+        }
         let mut pages = Vec::new();
-        let (mut cpu_ns, mut is_idle) = (0, true);
+        let (mut cpu_ns, mut is_idle, mut said) = (0, true, Instant::now());
         loop {
             let is_read = shared.is_read.load(Ordering::Acquire);
             let began = std::time::SystemTime::now();
@@ -217,11 +224,14 @@ impl KernelConverter {
                 return self;
             }
             if is_idle && waiting > WAITING_MAX {
-                super::reader::hurry(shared.converter.load(Ordering::Acquire));
+                hurry(thread);
                 is_idle = false;
             }
             if !is_busy {
-                live::say(self.trace.path(), true, Some(began), self.session.as_deref());
+                if said.elapsed() >= SAID {
+                    said = Instant::now();
+                    live::say(self.trace.path(), true, Some(began), self.session.as_deref());
+                }
                 std::thread::sleep(LOOK);
             }
         }
@@ -319,7 +329,7 @@ impl KernelConverter {
             }
         };
         let stream = &mut self.streams[at];
-        // Time does not step back in a file, whatever a page says.
+        // Readers refuse a data stream whose time steps back: an earlier time in a damaged page becomes the last one.
         let cycles = ticks.saturating_sub(self.facts.base).max(stream.last());
         if stream.is_far(cycles) {
             stream.flush().map_err(|error| error.to_string())?;

@@ -8,7 +8,7 @@ use std::path::Path;
 use kymo_format::model::FieldClass;
 use kymo_ftrace::fields::{FieldList, KernelValue};
 
-/// Open files of a process that are told at most.
+/// Maximum number of open files of a process in the dump.
 const FILES_MAX: usize = 4096;
 /// The flag of threads of the kernel.
 const KERNEL_THREAD: u64 = 0x0020_0000;

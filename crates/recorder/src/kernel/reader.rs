@@ -16,6 +16,8 @@ use crate::tracepoints::KernelSummary;
 
 /// Between two looks at the rings.
 const LOOK: Duration = Duration::from_millis(20);
+/// Looks between two questions for the kernel's counts, each of which is a system call for each CPU.
+const LOOKS: u32 = 5;
 /// Bytes of pages that are written to a spool at a time.
 const BATCH: usize = 256 << 10;
 /// Bytes of spools that may wait for conversion: beyond, rings keep their newest events.
@@ -56,7 +58,7 @@ impl RingReader {
     /// Reads until the recording is over, and then the rest.
     pub(super) fn run(mut self, shared: &KernelShared) {
         let mut batch = vec![0; BATCH.max(2 * self.page_bytes)];
-        let mut cpu_ns = 0;
+        let (mut cpu_ns, mut looks) = (0, 0_u32);
         loop {
             // Asked before the rings are read: all that was recorded until then is read.
             let is_over = shared.is_over.load(Ordering::Acquire);
@@ -71,18 +73,21 @@ impl RingReader {
                     shared.problem(format!("events of CPU {} cannot be read: {error}", ring.spool.cpu));
                 }
             }
-            let counts: Vec<_> = self.rings.iter().map(Ring::counts).collect();
-            let now_ns = thread_ns();
-            let more_ns = now_ns - std::mem::replace(&mut cpu_ns, now_ns);
-            shared.count(|summary| {
-                *summary = KernelSummary {
-                    lost: counts.iter().map(|counts| counts.lost).sum(),
-                    read: counts.iter().map(|counts| counts.read).sum(),
-                    cpus: counts.iter().filter(|counts| counts.read > 0).count() as u64,
-                    cpu_ns: summary.cpu_ns + more_ns,
-                    ..*summary
-                };
-            });
+            if is_over || looks % LOOKS == 0 {
+                let counts: Vec<_> = self.rings.iter().map(Ring::counts).collect();
+                let now_ns = thread_ns();
+                let more_ns = now_ns - std::mem::replace(&mut cpu_ns, now_ns);
+                shared.count(|summary| {
+                    *summary = KernelSummary {
+                        lost: counts.iter().map(|counts| counts.lost).sum(),
+                        read: counts.iter().map(|counts| counts.read).sum(),
+                        cpus: counts.iter().filter(|counts| counts.read > 0).count() as u64,
+                        cpu_ns: summary.cpu_ns + more_ns,
+                        ..*summary
+                    };
+                });
+            }
+            looks = looks.wrapping_add(1);
             if is_over {
                 break;
             }
