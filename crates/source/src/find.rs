@@ -11,6 +11,7 @@ use crate::error::{FolderContents, SourceError, SourceErrorKind};
 use crate::folder::TraceFolder;
 use crate::handles::Handles;
 use crate::import::{HEAD_BYTES, ImportOptions, Importer, Importers, TreeImporter};
+use crate::live::UNFINISHED_FOLDER;
 use crate::storage::FileIdentity;
 use crate::tree::{
     self, DEPTH_MAX, PackedTree, TreePlace, file_importer, file_source, part_importer, root_importer, top_importer,
@@ -61,7 +62,8 @@ impl TraceFinder {
     /// The traces at or below `path`, in the order of their names.
     ///
     /// A file means the one stream that it holds (its folder's metadata says how to read it) or an archive.
-    /// Links to folders are not followed below `path`, so that none is seen twice or forever.
+    /// Links to folders are not followed below `path`, so that none is seen twice or forever. A snapshot that a recorder
+    /// still writes is not found below `path`.
     ///
     /// # Errors
     ///
@@ -283,7 +285,9 @@ impl TraceFinder {
             }
         }
         if depth < DEPTH_MAX && (!in_trace || is_part) {
-            let folders = entries.iter().filter(|(_, kind)| kind.is_dir());
+            // It may have another name the next moment.
+            let is_finished = |folder: &Path| folder.file_name().is_none_or(|name| name != UNFINISHED_FOLDER);
+            let folders = entries.iter().filter(|(folder, kind)| kind.is_dir() && is_finished(folder));
             folders.for_each(|(folder, _)| self.walk(folder, (depth + 1, tree), found));
         }
     }

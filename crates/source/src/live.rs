@@ -6,12 +6,17 @@
 //! kymo-live 1 recording 1763824089123456789 4711      watermark in ns, and who writes
 //! /run/user/1000/kymo/day.session                     while this file is there, somebody else goes on where that one was killed
 //! ```
+//!
+//! A reader that waits for more has a shared lock of the file. So the recorder knows, and does not put work off.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 
 /// Its name.
 pub const LIVE_FILE: &str = ".kymo-live";
+
+/// The folder of a snapshot that a recorder of ours still writes; whole ones have other names.
+pub(crate) const UNFINISHED_FOLDER: &str = ".flush";
 
 /// The state that a recorder reports of a trace that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +37,14 @@ impl LiveState {
     #[must_use]
     pub fn of(folder: &Path) -> Option<Self> {
         Self::parse(&fs::read_to_string(folder.join(LIVE_FILE)).ok()?)
+    }
+
+    /// Lets the recorder of a folder know that a reader waits for its events, while the file is open; `None`: the folder has no
+    /// recorder, or it looks for that just now.
+    #[must_use]
+    pub fn wait(folder: &Path) -> Option<File> {
+        let file = File::open(folder.join(LIVE_FILE)).ok()?;
+        file.try_lock_shared().is_ok().then_some(file)
     }
 
     /// The state in the lines; `None` for other ones.

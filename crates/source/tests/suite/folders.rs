@@ -51,6 +51,15 @@ fn a_tree_gives_its_outermost_traces_in_order() {
     assert_eq!(show(root.path(), "s"), "ROOT/s/kernel []\nROOT/s/ust [a:0]\n");
 }
 
+/// A recorder may give it its name between the listing and the reading.
+#[test]
+fn a_snapshot_that_is_being_written_is_not_read() {
+    let root = tree(&[("t/snapshot-1/metadata", ""), ("t/.flush/metadata", ""), ("t/.other/metadata", "")]);
+    assert_eq!(show(root.path(), "t"), "ROOT/t/.other []\nROOT/t/snapshot-1 []\n");
+    // But a recorder may have been killed.
+    assert_eq!(show(root.path(), "t/.flush"), "ROOT/t/.flush []\n");
+}
+
 #[test]
 fn a_file_means_its_one_stream() {
     let root = tree(&[("t/metadata", ""), ("t/a", "1"), ("t/b", "22"), ("lonely", "packets")]);
