@@ -1,9 +1,10 @@
 /*
  * The expansion of KYMO_EVENT: from its fields, a definition for recorders, arguments for filters,
- * and three functions.
+ * and four functions.
  *
- *     kymo_net_sent(port, host)          inline: the control byte; if it is not 0, the arguments and the filter
+ *     kymo_net_sent(port, host)          inline: the control byte and `attached`; if one is not 0, the arguments and the filter
  *     kymo_inner_record_net_sent()       out of line: the size, then the bytes
+ *     kymo_inner_usdt_net_sent()         out of line: the USDT probe
  *     kymo_net_sent_is_on()
  *
  * A field is a list in parentheses whose first word is its kind. Each aspect of a field (parameter,
@@ -13,6 +14,7 @@
 #define KYMO_INNER_EVENT_H
 
 #include "each.h"
+#include "usdt.h"
 #include "write.h"
 
 /* C types of elements, and of the integers of enumerations. */
@@ -134,15 +136,15 @@ private:
 #define KYMO_INNER_NAMED(lines, provider, prefix, name, has_fields, ...) \
     KYMO_INNER_TITLED(lines, provider, prefix, name, has_fields, __VA_ARGS__)
 #define KYMO_INNER_TITLED(lines, provider, prefix, name, has_fields, ...) \
-    KYMO_INNER_WITHIN(KYMO_INNER_IS_MANY(__VA_ARGS__), lines, provider ":" #name, prefix##name, has_fields, __VA_ARGS__)
+    KYMO_INNER_WITHIN(KYMO_INNER_IS_MANY(__VA_ARGS__), lines, provider, #name, prefix##name, has_fields, __VA_ARGS__)
 #define KYMO_INNER_WITHIN(is_many, ...) KYMO_INNER_WITHIN_(is_many, __VA_ARGS__)
 #define KYMO_INNER_WITHIN_(is_many, ...) KYMO_INNER_WITHIN_##is_many(__VA_ARGS__)
 #define KYMO_INNER_WITHIN_0(...) KYMO_INNER_DEFINED(__VA_ARGS__)
 /* One error, and functions that calls fit, so that it stays the only one. */
-#define KYMO_INNER_WITHIN_1(lines, title, function, has_fields, ...) \
+#define KYMO_INNER_WITHIN_1(lines, provider, title, function, has_fields, ...) \
     KYMO_INNER_ANY(function) \
     KYMO_INNER_INLINE bool function##_is_on(void) { return false; } \
-    KYMO_INNER_ASSERT(0, title " has more than 64 fields")
+    KYMO_INNER_ASSERT(0, provider ":" title " has more than 64 fields")
 
 #ifdef __cplusplus
 #define KYMO_INNER_ANY(function) \
@@ -157,9 +159,9 @@ private:
 
 #ifdef KYMO_OFF
 
-#define KYMO_INNER_DEFINED(lines, title, function, has_fields, ...) \
-    KYMO_INNER_FUNCTIONS(function, 0, has_fields, __VA_ARGS__)
-#define KYMO_INNER_FUNCTIONS(function, event, has_fields, ...) \
+#define KYMO_INNER_DEFINED(lines, provider, title, function, has_fields, ...) \
+    KYMO_INNER_FUNCTIONS(function, 0, 0, provider, title, has_fields, __VA_ARGS__)
+#define KYMO_INNER_FUNCTIONS(function, event, attached, provider, title, has_fields, ...) \
     KYMO_INNER_EACH(KYMO_INNER_CHECK, KYMO_INNER_NOTHING, __VA_ARGS__) \
     KYMO_INNER_INLINE bool function##_is_on(void) { return false; } \
     KYMO_INNER_INLINE void function(KYMO_INNER_PARAMETERS(has_fields, __VA_ARGS__)) {} \
@@ -341,13 +343,13 @@ KYMO_INNER_WRITER unsigned char *kymo_inner_put_array(unsigned char *to, const v
  * The event itself. It is registered before the program's constructors run, and unregistered after
  * its destructors.
  */
-#define KYMO_INNER_DEFINED(lines, title, function, has_fields, ...) \
+#define KYMO_INNER_DEFINED(lines, provider, title, function, has_fields, ...) \
     static const char kymo_inner_definition_##function[] = \
-        "event " title "\n" lines "source " __FILE__ ":" KYMO_INNER_QUOTED(__LINE__) "\n" \
+        "event " provider ":" title "\n" lines "source " __FILE__ ":" KYMO_INNER_QUOTED(__LINE__) "\n" \
         KYMO_INNER_EACH(KYMO_INNER_LINE, KYMO_INNER_NOTHING, __VA_ARGS__); \
-    static struct kymo_event kymo_inner_event_##function = {&kymo_inner_event_##function.off, 0, \
-                                                            sizeof kymo_inner_definition_##function - 1, \
-                                                            kymo_inner_definition_##function, 0}; \
+    static KYMO_INNER_PROBES __attribute__((aligned(32))) struct kymo_event kymo_inner_event_##function = { \
+        &kymo_inner_event_##function.off, 0, sizeof kymo_inner_definition_##function - 1, \
+        kymo_inner_definition_##function, 0, 0}; \
     static __attribute__((constructor(101))) void kymo_inner_begin_##function(void) \
     { \
         kymo_register(&kymo_inner_event_##function); \
@@ -356,13 +358,14 @@ KYMO_INNER_WRITER unsigned char *kymo_inner_put_array(unsigned char *to, const v
     { \
         kymo_unregister(&kymo_inner_event_##function); \
     } \
-    KYMO_INNER_FUNCTIONS(function, kymo_inner_event_##function, has_fields, __VA_ARGS__)
+    KYMO_INNER_FUNCTIONS(function, kymo_inner_event_##function, kymo_inner_event_##function.attached, provider, title, \
+                         has_fields, __VA_ARGS__)
 
 /*
  * The functions that write the event. Only the callsite is inline, so that an event that is off
  * costs as little as possible.
  */
-#define KYMO_INNER_FUNCTIONS(function, event, has_fields, ...) \
+#define KYMO_INNER_FUNCTIONS(function, event, attached, provider, title, has_fields, ...) \
     KYMO_INNER_EACH(KYMO_INNER_CHECK, KYMO_INNER_NOTHING, __VA_ARGS__) \
     struct kymo_inner_of_##function { \
         KYMO_INNER_MEMBER_##has_fields KYMO_INNER_EACH(KYMO_INNER_MEMBER, KYMO_INNER_NOTHING, __VA_ARGS__) \
@@ -392,15 +395,23 @@ KYMO_INNER_WRITER unsigned char *kymo_inner_put_array(unsigned char *to, const v
             kymo_inner_was_cut(&kymo_write); \
         kymo_inner_leave(&kymo_write); \
     } \
-    KYMO_INNER_INLINE bool function##_is_on(void) { return kymo_inner_control(&event) != 0; } \
+    KYMO_INNER_USDT(function, attached, provider, title, __VA_ARGS__) \
+    KYMO_INNER_INLINE void kymo_inner_give_##function(uint32_t kymo_control, const struct kymo_inner_of_##function *kymo_of, \
+                                                      bool kymo_is_cut) \
+    { \
+        if (KYMO_INNER_RARELY(attached)) \
+            kymo_inner_usdt_##function(kymo_of); \
+        if (kymo_control == 1 || (kymo_control && kymo_inner_is_kept(kymo_control, kymo_of, sizeof *kymo_of))) \
+            kymo_inner_record_##function(kymo_of, kymo_is_cut); \
+    } \
+    KYMO_INNER_INLINE bool function##_is_on(void) { return kymo_inner_is_wanted(kymo_inner_control(&event), &attached); } \
     KYMO_INNER_INLINE void function(KYMO_INNER_PARAMETERS(has_fields, __VA_ARGS__)) \
     { \
-        const unsigned char kymo_control = kymo_inner_control(&event); \
-        if (KYMO_INNER_RARELY(kymo_control)) { \
+        const uint32_t kymo_control = kymo_inner_control(&event); \
+        if (KYMO_INNER_RARELY(kymo_inner_is_wanted(kymo_control, &attached))) { \
             struct kymo_inner_of_##function kymo_of; \
             KYMO_INNER_FILL_##has_fields KYMO_INNER_EACH(KYMO_INNER_FILL, KYMO_INNER_NOTHING, __VA_ARGS__) \
-            if (kymo_control == 1 || kymo_inner_is_kept(kymo_control, &kymo_of, sizeof kymo_of)) \
-                kymo_inner_record_##function(&kymo_of, false); \
+            kymo_inner_give_##function(kymo_control, &kymo_of, false); \
         } \
     } \
     KYMO_INNER_ASSERT(1, "whoever defines an event ends that with a semicolon")

@@ -184,7 +184,14 @@ extern uint32_t kymo_snap_length;
 #endif
 #endif
 
-#define KYMO_INNER_MARKED(mark, ...) KYMO_INNER_FUNCTIONS(kymo_inner_##mark, kymo_event_##mark, 1, mark, __VA_ARGS__)
+#ifdef KYMO_OFF
+#define KYMO_INNER_MARKED(mark, ...) KYMO_INNER_FUNCTIONS(kymo_inner_##mark, 0, 0, "kymo", #mark, 1, mark, __VA_ARGS__)
+#else
+/* The semaphore is in the file that has the probe: the kernel demands that. */
+#define KYMO_INNER_MARKED(mark, ...) \
+    static KYMO_INNER_PROBES KYMO_INNER_UNUSED volatile uint32_t kymo_inner_attached_##mark = 0; \
+    KYMO_INNER_FUNCTIONS(kymo_inner_##mark, kymo_event_##mark, kymo_inner_attached_##mark, "kymo", #mark, 1, mark, __VA_ARGS__)
+#endif
 
 KYMO_INNER_MARKED(log, KYMO_U8(level), KYMO_CHARS(text));
 KYMO_INNER_MARKED(checkpoint, KYMO_TEXT(name), KYMO_U64(data), KYMO_POINTER(object), KYMO_U8(type));
@@ -236,7 +243,7 @@ static __attribute__((noinline, unused, format(printf, 2, 3))) void kymo_inner_f
     char text[KYMO_LOG_BYTES_MAX + 1];
     const int number_of_error = errno;
     struct kymo_inner_of_kymo_inner_log of;
-    const unsigned char control = kymo_inner_control(&kymo_event_log);
+    const uint32_t control = kymo_inner_control(&kymo_event_log);
     va_list arguments;
     int length;
     va_start(arguments, format);
@@ -245,8 +252,7 @@ static __attribute__((noinline, unused, format(printf, 2, 3))) void kymo_inner_f
     of.level = KYMO_INNER_CAST(uint8_t, level);
     of.text.bytes = text;
     of.text.length = length < 0 ? 0 : length > KYMO_LOG_BYTES_MAX ? KYMO_LOG_BYTES_MAX : KYMO_INNER_CAST(uint64_t, length);
-    if (control == 1 || (control && kymo_inner_is_kept(control, &of, sizeof of)))
-        kymo_inner_record_kymo_inner_log(&of, length > KYMO_LOG_BYTES_MAX);
+    kymo_inner_give_kymo_inner_log(control, &of, length > KYMO_LOG_BYTES_MAX);
     errno = number_of_error;
 #endif
 }

@@ -100,6 +100,7 @@ struct kymo_event {
     uint32_t bytes;  /* of the definition */
     const char *definition;
     unsigned char off;
+    volatile uint32_t attached; /* its upper half is the semaphore of its USDT probes; only the kernel writes it */
 };
 
 /* First words of a thread's state for writes that do not interrupt another write. */
@@ -150,7 +151,7 @@ extern uint64_t (*kymo_filters[256])(const void *arguments, uint64_t slot_and_si
 #define KYMO_INNER_CONTEXTS_AT 536
 #define KYMO_INNER_CPU 1u
 
-KYMO_INNER_WRITER unsigned char kymo_inner_control(const struct kymo_event *event)
+KYMO_INNER_WRITER uint32_t kymo_inner_control(const struct kymo_event *event)
 {
     return __atomic_load_n(__atomic_load_n(&event->control, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 }
@@ -159,7 +160,7 @@ KYMO_INNER_WRITER unsigned char kymo_inner_control(const struct kymo_event *even
  * Whether a filter keeps an event. Interpreted filters trust only the callsite for the size of its
  * arguments.
  */
-KYMO_INNER_WRITER bool kymo_inner_is_kept(unsigned char slot, const void *arguments, size_t size)
+KYMO_INNER_WRITER bool kymo_inner_is_kept(uint32_t slot, const void *arguments, size_t size)
 {
     const uint64_t bytes = size;
     return kymo_filters[slot](arguments, slot | bytes << 8) != 0;

@@ -40,6 +40,8 @@ pub const OTHER_GROUPS: u8 = 1 << GROUPS_MAX;
 const IS_ARMED: u64 = 1;
 /// It stays armed after it has fired.
 const REPEATS: u64 = 2;
+/// It fires also if its groups are already as it makes them.
+const ALWAYS: u64 = 4;
 /// How often a thread draws the control bytes again because another thread has changed the groups. After
 /// that, the recorder does.
 const DRAWS_MAX: u32 = 64;
@@ -78,6 +80,8 @@ pub struct TriggerState {
     pub is_armed: bool,
     /// It stays armed after it has fired.
     pub repeats: bool,
+    /// It fires also if its groups are already as it makes them: the recorder does not know yet whether they are.
+    pub is_always: bool,
     /// Least number of ticks between two firings.
     pub interval: u64,
     /// Number of matches that it takes to fire: 1 for the first one.
@@ -266,7 +270,11 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         let armed = self.memory.load(at + trigger::ARMED, Acquire);
         let said = self.memory.load(at + trigger::ACTION, Relaxed);
         let (action, groups) = (TriggerAction::of(said as u8)?, (said >> 8) as u8 & !OTHER_GROUPS);
-        if armed & IS_ARMED == 0 || self.effect(action, groups) == 0 || !self.is_due(at, armed, clock()) {
+        // Once it has fired, its groups are known to the program.
+        let has_fired = armed & REPEATS != 0 && self.memory.load(at + trigger::LAST, Relaxed) != 0;
+        let is_always = armed & ALWAYS != 0 && !has_fired;
+        let has_effect = is_always || self.effect(action, groups) != 0;
+        if armed & IS_ARMED == 0 || !has_effect || !self.is_due(at, armed, clock()) {
             return None;
         }
         self.memory.add(region + triggers::BEGUN, 1);
@@ -274,7 +282,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         self.memory.fence(SeqCst);
         let ticks = clock();
         let fired = self.claim_firing(at, armed, ticks).and_then(|claim| {
-            let change = self.change(action, groups);
+            let change = self.change(action, groups, is_always);
             if change.is_none() {
                 // Another trigger was first: this one has not fired.
                 self.memory.compare_exchange(claim.at, claim.after, claim.before);
@@ -342,19 +350,21 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         is_ours.then_some(FiringClaim { at: at_word, before, after })
     }
 
-    /// Changes the groups; returns those that are different now, and how many changes were before.
-    fn change(&self, action: TriggerAction, groups: u8) -> Option<(u8, u32)> {
+    /// Changes the groups; returns those that are different now, or all of them if it is to fire always, and how many changes
+    /// were before.
+    fn change(&self, action: TriggerAction, groups: u8, is_always: bool) -> Option<(u8, u32)> {
         let at = self.layout.triggers();
         loop {
             let own = self.memory.load(at + triggers::GROUPS, Acquire);
             let now = recording(self.base(), own);
             let bits = if action == TriggerAction::Start { now.bits | groups } else { now.bits & !groups };
-            if bits == now.bits {
+            if bits == now.bits && !is_always {
                 return None;
             }
             let new = Base::of(RecordingGroups { bits, base: now.base, changes: now.changes.wrapping_add(1) }).0;
             if self.memory.compare_exchange(at + triggers::GROUPS, own, new) {
-                return Some((bits ^ now.bits, now.changes));
+                let changed = if is_always { groups } else { bits ^ now.bits };
+                return Some((changed, now.changes));
             }
         }
     }
@@ -496,6 +506,15 @@ impl<V: MemoryView> RecorderSide<V> {
     /// The memory is gone.
     pub fn set_trigger(&self, number: u8, state: &TriggerState) -> Result<(), V::Fault> {
         let at = self.trigger(number);
+        let flags = [(state.is_armed, IS_ARMED), (state.repeats, REPEATS), (state.is_always, ALWAYS)];
+        let flags = flags.into_iter().fold(0, |all, (is_set, flag)| if is_set { all | flag } else { all }) as u8;
+        let said = u64::from(state.count) << 32 | u64::from(state.groups) << 8 | state.action as u64;
+        let [armed, interval, before] =
+            [trigger::ARMED, trigger::INTERVAL, trigger::ACTION].map(|word| self.view.word(at + word));
+        if (armed? >> 8, interval?, before?) == (state.epoch, state.interval, said) {
+            // It is the same one, and misses no event.
+            return self.view.set_byte(at + trigger::ARMED, flags);
+        }
         // It cannot fire while it is half set.
         self.view.set_byte(at + trigger::ARMED, 0)?;
         self.view.settle();
@@ -508,11 +527,9 @@ impl<V: MemoryView> RecorderSide<V> {
             self.view.set_word(at + trigger::COUNTED, 0)?;
         }
         self.view.set_word(at + trigger::INTERVAL, state.interval)?;
-        let said = u64::from(state.count) << 32 | u64::from(state.groups) << 8 | state.action as u64;
         self.view.set_word(at + trigger::ACTION, said)?;
         self.view.set_word(at + trigger::ARMED, state.epoch << 8)?;
-        let flags = (if state.is_armed { IS_ARMED } else { 0 }) | (if state.repeats { REPEATS } else { 0 });
-        self.view.set_byte(at + trigger::ARMED, flags as u8)
+        self.view.set_byte(at + trigger::ARMED, flags)
     }
 
     /// Firings of a trigger that came too early after another one.

@@ -2,12 +2,18 @@
 //! is as its fields say, to the last byte.
 //!
 //! ```text
-//! descriptions, with an empty line and `--` between them │ 0 │ page
+//! descriptions, with an empty line and `--` between them │ 0 │ page, and records of texts
 //! ```
 
 use kymo_format::model::{FieldClass, FieldKind};
 use kymo_ftrace::format::EventFormat;
-use kymo_ftrace::{EVENT_HEAD_BYTES, EventCatalog, KernelThreads, Page, PageLayout, RecordContext};
+use kymo_ftrace::stacks::{StackRecord, lost_record, next_record};
+use kymo_ftrace::texts::KnownTexts;
+use kymo_ftrace::{
+    ARGUMENTS_MAX, CallTable, EVENT_HEAD_BYTES, EventCatalog, KernelThreads, Page, PageLayout, RecordContext,
+};
+
+use crate::kernel_texts;
 
 /// Between two descriptions.
 const BETWEEN: &str = "\n--\n";
@@ -21,6 +27,12 @@ pub fn hold(data: &[u8]) -> u64 {
     let end = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
     let text = String::from_utf8_lossy(&data[..end]);
     let mut catalog = EventCatalog::default();
+    let table = if data.len().is_multiple_of(2) { CallTable::Native } else { CallTable::Compat };
+    let mut texts = KnownTexts::default();
+    if !data.len().is_multiple_of(3) {
+        catalog.expect_texts();
+        texts.texts[data.len() % ARGUMENTS_MAX] = Some(data[end.min(60)..end.min(100)].into());
+    }
     for description in text.split(BETWEEN) {
         let (system, description) = description.split_once('\n').unwrap_or(("", description));
         match EventFormat::parse(system, description) {
@@ -31,13 +43,15 @@ pub fn hold(data: &[u8]) -> u64 {
         }
     }
     let (mut threads, mut events) = (KernelThreads::default(), 0);
-    let Ok(page) = Page::read(PageLayout::default(), data.get(end + 1..).unwrap_or_default()) else { return 0 };
+    let joined = kernel_texts::hold(data.get(end + 1..).unwrap_or_default());
+    stacks(data.get(end + 1..).unwrap_or_default());
+    let Ok(page) = Page::read(PageLayout::default(), data.get(end + 1..).unwrap_or_default()) else { return joined };
     for record in page.records() {
-        let Ok(record) = record else { return events };
-        let Ok(Some(number)) = catalog.plan(0, record.bytes, &mut threads) else { continue };
+        let Ok(record) = record else { return joined + events };
+        let Ok(Some(number)) = catalog.plan(0, record.bytes, table, &mut threads) else { continue };
         let plan = catalog.plan_of(number);
         let mut bytes = b"before".to_vec();
-        let mut context = RecordContext { cpu: 0, threads: &mut threads };
+        let mut context = RecordContext { cpu: 0, threads: &mut threads, texts: &texts };
         match plan.write((number, record.ticks), record.bytes, &mut context, &mut bytes) {
             Ok(()) => {
                 assert!(bytes.starts_with(b"before"));
@@ -50,7 +64,7 @@ pub fn hold(data: &[u8]) -> u64 {
             Err(_) => assert_eq!(bytes, b"before", "{}", plan.name),
         }
     }
-    events
+    joined + events
 }
 
 /// Bytes of a field; `None`: there are fewer. `members` are the values of numbers before it.
@@ -124,6 +138,12 @@ pub fn seeds() -> Vec<Vec<u8>> {
             6,
             &[("int __syscall_nr", 8, 4), ("unsigned int fd", 16, 8), ("char * buf", 24, 8)],
         ),
+        described(
+            "syscalls",
+            "sys_enter_openat",
+            6,
+            &[("int __syscall_nr", 8, 4), ("int dfd", 16, 8), ("const char * filename", 24, 8), ("long flags", 32, 8)],
+        ),
         described("task", "task_newtask", 7, &[("pid_t pid", 8, 4), ("u64 clone_flags", 16, 8)]),
         described(
             "sched",
@@ -143,7 +163,36 @@ pub fn seeds() -> Vec<Vec<u8>> {
         .map(String::as_str)
         .chain([descriptions.join(BETWEEN).as_str()])
         .map(|text| [text.as_bytes(), b"\0", &page].concat())
+        .chain(kernel_texts::seeds().into_iter().map(|records| [b"\0", &records[..]].concat()))
+        .chain([[b"\0", &stack_records()[..]].concat()])
         .collect()
+}
+
+/// Any bytes are records of call stacks, up to one that is not whole; none has more addresses or a longer path than it has bytes.
+fn stacks(mut bytes: &[u8]) {
+    while let Some((record, rest)) = next_record(bytes) {
+        let length = bytes.len() - rest.len();
+        match record {
+            StackRecord::Stack(stack) => assert!((stack.kernel.len() + stack.user.len()) * 8 < length),
+            StackRecord::Map(map) => {
+                assert!(map.path.len() < length && map.build_id.len() <= 20 && !map.path.contains(&0));
+            }
+            _ => {}
+        }
+        assert!(length >= 8, "it goes on");
+        bytes = rest;
+    }
+}
+
+/// A call stack, a map with a build id, and a number of lost records.
+fn stack_records() -> Vec<u8> {
+    let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let record = |kind: u64, flags: u64, body: Vec<u8>| {
+        [words(&[kind | flags << 32 | (body.len() as u64 + 8) << 48]), body].concat()
+    };
+    let map = [words(&[1 << 32, 16, 32, 0, 4, 5, 0, 6]), b"/bin/a\0\0".to_vec(), words(&[0, 0, 0])].concat();
+    let stack = words(&[9, 1 << 32 | 1, 100, 1, 4, -128_i64 as u64, 3, -512_i64 as u64, 4]);
+    [record(9, 0, stack), record(10, 1 << 14, map), lost_record(5)].concat()
 }
 
 /// A page with a record of each event.

@@ -8,6 +8,7 @@
 //! bytes ── metadata ── parsing says what is wrong, and what it accepts can be written and read again
 //!       ├─ index ───── index files of LTTng and of ours are read or refused
 //!       ├─ imports ─── files in other formats are refused, or read without a fault, as are definitions of their events
+//!       ├─ sites ───── programs with places for probes are read or refused, and their arguments are in registers and memory
 //!       ├─ packets ─── evaluator, machine code and the plain tree reader find the same events and faults
 //!       ├─ filters ─── text is an expression or is refused, and what binds can be evaluated
 //!       ├─ programs ── evaluator and machine code run any read program alike
@@ -30,6 +31,7 @@ pub mod filters;
 pub mod imports;
 pub mod index;
 pub mod kernel;
+mod kernel_texts;
 pub mod metadata;
 pub mod native;
 pub mod packets;
@@ -46,6 +48,7 @@ pub mod recorded;
 #[cfg(target_os = "linux")]
 pub mod recording;
 mod shaped;
+pub mod sites;
 pub mod starts;
 mod stripped;
 mod values;

@@ -41,6 +41,20 @@ impl Event {
         false
     }
 
+    /// Always `false`: there are no USDT probes.
+    #[inline]
+    #[must_use]
+    pub fn is_attached(&self) -> bool {
+        false
+    }
+
+    /// Always `false`: the event is off.
+    #[inline]
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        false
+    }
+
     /// Always `false`, for all arguments.
     #[inline]
     pub fn is_kept<T: ?Sized>(&self, _: &T) -> bool {

@@ -10,7 +10,7 @@ use kymo_lane::{Mapped, ProgramSide};
 
 /// An event of this program. The C headers depend on this layout.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(32))]
 pub struct Event {
     /// Address of its control byte: 0 is off.
     pub(crate) control: AtomicPtr<u8>,
@@ -21,7 +21,11 @@ pub struct Event {
     definition: *const u8,
     /// For the C headers: the control byte of an unregistered event.
     off: AtomicU8,
+    /// Its upper half is the semaphore of its USDT probes: the kernel counts there. Nothing else writes to it.
+    attached: AtomicU32,
 }
+
+const _: () = assert!(core::mem::offset_of!(Event, attached) == 28, "notes say so");
 
 // Safety: the mutable fields are atomic, and definitions never change.
 unsafe impl Sync for Event {}
@@ -54,6 +58,7 @@ impl Event {
             bytes: definition.len() as u32,
             definition: definition.as_ptr(),
             off: AtomicU8::new(0),
+            attached: AtomicU32::new(0),
         }
     }
 
@@ -96,6 +101,23 @@ impl Event {
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.control() != 0
+    }
+
+    /// Whether a tool is attached to the event's USDT probes in this process.
+    #[inline]
+    #[must_use]
+    pub fn is_attached(&self) -> bool {
+        self.attached.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether the event is [on](Self::is_on) or a tool [is attached](Self::is_attached). One comparison tells, because the lower
+    /// half of `attached` is always 0.
+    #[inline]
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        // Safety: as in `control`. What LLVM loads as an atomic byte it extends in an instruction more.
+        let control = unsafe { self.control.load(Ordering::Relaxed).read_volatile() };
+        u32::from(control) != self.attached.load(Ordering::Relaxed)
     }
 
     /// The event's ID. An event has an ID once it is on.

@@ -75,6 +75,7 @@ pub mod field;
 mod macros;
 pub mod marks;
 pub mod profile;
+pub mod usdt;
 
 pub use field::{Field, Hex};
 

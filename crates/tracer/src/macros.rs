@@ -9,7 +9,7 @@
 /// LTTng (0 emergency to 6 info, 14 debug, which is the default). Modules that `kymo schema build` makes add `lines` of
 /// the definition. Names that are keywords are written as `r#type`.
 ///
-/// While the event is off, a call costs two loads and a branch.
+/// While the event is off, a call costs three loads and a branch. Each event is a USDT probe, too (`usdt`).
 ///
 /// ```
 /// kymo_tracer::event! {
@@ -43,9 +43,13 @@ macro_rules! event {
                 )*
             ];
             static TEXT: [u8; $crate::field::text_bytes(LINES)] = $crate::field::text(LINES);
+            #[cfg_attr(
+                all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")),
+                unsafe(link_section = ".probes")
+            )]
             static EVENT: $crate::Event = $crate::Event::new(&TEXT);
             $crate::registered!(EVENT);
-            $crate::recorded!(EVENT, $($field: $type),*);
+            $crate::recorded!(EVENT as $name, $($field: $type),*);
         }
     )*};
 }
@@ -91,20 +95,29 @@ macro_rules! duration {
     )*};
 }
 
-/// Records an event with these fields, if it is on.
+/// Records an event with these fields, if it is on. With a name, it is a USDT probe, too.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! recorded {
-    ($event:ident, $($field:ident: $type:ty),*) => {{
+    ($event:ident, $($field:ident: $type:ty),*) => {
+        $crate::recorded!(@if is_on, $event, arguments, (), $($field: $type),*)
+    };
+    ($event:ident as $name:literal, $($field:ident: $type:ty),*) => {
+        $crate::recorded!(
+            @if is_wanted, $event, arguments, ($crate::probed!($event, $name, arguments, $($field: $type,)*);), $($field: $type),*
+        )
+    };
+    (@if $is_asked:ident, $event:ident, $arguments:ident, ($($probe:tt)*), $($field:ident: $type:ty),*) => {{
         const FIXED: u64 = 0 $(+ <$type as $crate::Field>::FIXED)*;
         const { assert!(FIXED <= $crate::FIELD_BYTES_MAX, "an event is at most so large") };
-        if $event.is_on() {
+        if $event.$is_asked() {
             $crate::field::rarely();
             #[allow(non_camel_case_types, clippy::builtin_type_shadow, reason = "types are called as the fields that have them")]
             #[repr(C)]
             struct Arguments<$($field),*> { $($field: $field),* }
-            let arguments = Arguments { $($field: $crate::Field::argument(&$field)),* };
-            if $event.is_kept(&arguments) {
+            let $arguments = Arguments { $($field: $crate::Field::argument(&$field)),* };
+            $($probe)*
+            if $event.is_kept(&$arguments) {
                 let mut varying: [u64; _] = [$($crate::Field::varying(&$field)),*];
                 let is_cut = FIXED + varying.iter().sum::<u64>() > $crate::FIELD_BYTES_MAX
                     && $crate::field::cut(&mut varying, &[$(<$type as $crate::Field>::PIECE),*], FIXED);

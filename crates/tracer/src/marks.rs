@@ -20,12 +20,16 @@
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::{Event, labels};
+use crate::{Event, Field, labels};
 
 macro_rules! marks {
     ($($name:ident: $($line:literal)+;)*) => {$(
         #[doc = concat!($($line, " "),+)]
         #[unsafe(no_mangle)]
+        #[cfg_attr(
+            all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")),
+            unsafe(link_section = ".probes")
+        )]
         pub static $name: Event = Event::new(concat!($($line, "\n"),+).as_bytes());
     )*};
 }
@@ -129,11 +133,12 @@ pub struct CapturedPacket<'a> {
 pub fn captured(packet: &CapturedPacket<'_>) {
     let CapturedPacket { interface, direction, link, length, received, data } = *packet;
     let data = &data[..data.len().min(SNAP_LENGTH_MAX as usize)];
-    crate::recorded!(kymo_event_packet, interface: &str, direction: Direction, link: u16, length: u32, received: u64, data: &[u8]);
+    crate::recorded!(kymo_event_packet as "kymo:packet", interface: &str, direction: Direction, link: u16, length: u32, received: u64, data: &[u8]);
 }
 
 /// Implements [`packet!`](crate::packet) once the event is on.
 #[doc(hidden)]
+#[inline]
 pub fn packet(interface: &str, direction: Direction, data: &[u8]) {
     let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
     let data = &data[..data.len().min(kymo_snap_length.load(Ordering::Relaxed) as usize)];
@@ -143,29 +148,29 @@ pub fn packet(interface: &str, direction: Direction, data: &[u8]) {
 /// Functions that the macros call once the event is on. Fields are recorded in the order of the
 /// definition, which is not always that of the arguments.
 macro_rules! functions {
-    ($(fn $function:ident($($argument:ident: $type:ty),*) = $event:ident($($field:ident: $of:ty),*);)*) => {$(
+    ($(fn $function:ident($($argument:ident: $type:ty),*) = $event:ident as $name:literal ($($field:ident: $of:ty),*);)*) => {$(
         #[doc(hidden)]
         #[inline]
         pub fn $function($($argument: $type),*) {
-            crate::recorded!($event, $($field: $of),*);
+            crate::recorded!($event as $name, $($field: $of),*);
         }
     )*};
 }
 
 functions! {
     fn checkpoint(name: &str, data: u64, object: *const (), kind: Checkpoint) =
-        kymo_event_checkpoint(name: &str, data: u64, object: *const (), kind: Checkpoint);
-    fn begin(name: &str, key: u64) = kymo_event_begin(key: u64, name: &str);
-    fn end(name: &str, key: u64) = kymo_event_end(key: u64, name: &str);
-    fn counter(name: &str, value: i64) = kymo_event_counter(name: &str, value: i64);
-    fn send(id: u64) = kymo_event_send(id: u64);
-    fn receive(id: u64) = kymo_event_receive(id: u64);
-    fn rpc_call(name: &str, id: u64) = kymo_event_rpc_call(id: u64, name: &str);
-    fn rpc_return(name: &str, id: u64) = kymo_event_rpc_return(id: u64, name: &str);
-    fn rpc_dispatch(name: &str, id: u64) = kymo_event_rpc_dispatch(id: u64, name: &str);
-    fn rpc_reply(name: &str, id: u64) = kymo_event_rpc_reply(id: u64, name: &str);
-    fn signal_submit(context: u64, number: u32) = kymo_event_signal_submit(context: u64, number: u32);
-    fn signal_receive(context: u64, number: u32) = kymo_event_signal_receive(context: u64, number: u32);
+        kymo_event_checkpoint as "kymo:checkpoint" (name: &str, data: u64, object: *const (), kind: Checkpoint);
+    fn begin(name: &str, key: u64) = kymo_event_begin as "kymo:begin" (key: u64, name: &str);
+    fn end(name: &str, key: u64) = kymo_event_end as "kymo:end" (key: u64, name: &str);
+    fn counter(name: &str, value: i64) = kymo_event_counter as "kymo:counter" (name: &str, value: i64);
+    fn send(id: u64) = kymo_event_send as "kymo:send" (id: u64);
+    fn receive(id: u64) = kymo_event_receive as "kymo:receive" (id: u64);
+    fn rpc_call(name: &str, id: u64) = kymo_event_rpc_call as "kymo:rpc_call" (id: u64, name: &str);
+    fn rpc_return(name: &str, id: u64) = kymo_event_rpc_return as "kymo:rpc_return" (id: u64, name: &str);
+    fn rpc_dispatch(name: &str, id: u64) = kymo_event_rpc_dispatch as "kymo:rpc_dispatch" (id: u64, name: &str);
+    fn rpc_reply(name: &str, id: u64) = kymo_event_rpc_reply as "kymo:rpc_reply" (id: u64, name: &str);
+    fn signal_submit(context: u64, number: u32) = kymo_event_signal_submit as "kymo:signal_submit" (context: u64, number: u32);
+    fn signal_receive(context: u64, number: u32) = kymo_event_signal_receive as "kymo:signal_receive" (context: u64, number: u32);
 }
 
 /// A duration that lasts until this value is dropped.
@@ -181,7 +186,7 @@ impl<'a> Scope<'a> {
     #[inline]
     #[must_use]
     pub fn begin(name: &'a str, place: &'a u8) -> Self {
-        let scope = Self { name: kymo_event_begin.is_on().then_some(name), place };
+        let scope = Self { name: kymo_event_begin.is_wanted().then_some(name), place };
         if let Some(name) = scope.name {
             begin(name, scope.key());
         }
@@ -206,7 +211,7 @@ impl<'a> CheckpointScope<'a> {
     #[inline]
     #[must_use]
     pub fn begin(facts: impl FnOnce() -> (&'a str, u64)) -> Self {
-        let begun = kymo_event_checkpoint.is_on().then(facts);
+        let begun = kymo_event_checkpoint.is_wanted().then(facts);
         if let Some((name, data)) = begun {
             checkpoint(name, data, core::ptr::null(), Checkpoint::Start);
         }
@@ -238,6 +243,7 @@ pub const LOG_BYTES_MAX: usize = 1024;
 /// Implements [`log!`](crate::log) once the event is on.
 #[doc(hidden)]
 #[cold]
+#[inline]
 pub fn log(level: Level, text: fmt::Arguments<'_>) {
     let mut line = LogLine { bytes: [0; LOG_BYTES_MAX], length: 0, is_cut: false };
     // A value that fails to format is left out.
@@ -245,8 +251,12 @@ pub fn log(level: Level, text: fmt::Arguments<'_>) {
     let text = &line.bytes[..line.length];
     /// The layout of the arguments in the C headers.
     #[repr(C)]
-    struct LogArguments(u8, *const u8, u64);
-    let arguments = LogArguments(level as u8, text.as_ptr(), text.len() as u64);
+    struct LogArguments {
+        level: u8,
+        text: <&'static str as Field>::Argument,
+    }
+    let arguments = LogArguments { level: level as u8, text: text.argument() };
+    crate::probed!(kymo_event_log, "kymo:log", arguments, level: u8, text: &str,);
     if kymo_event_log.is_kept(&arguments)
         && let Some(mut write) = kymo_event_log.enter(1 + 2 + text.len() as u64)
     {
@@ -301,7 +311,7 @@ macro_rules! known {
 macro_rules! marked {
     ($event:ident, $function:ident, $($argument:expr),*) => {{
         $crate::known!($event);
-        if $crate::marks::$event.is_on() {
+        if $crate::marks::$event.is_wanted() {
             $crate::marks::$function($($argument),*);
         }
     }};

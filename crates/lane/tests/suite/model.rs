@@ -471,7 +471,16 @@ fn with_triggers() -> (Arc<Cells>, MemoryLayout, RecorderSide<Eyes>) {
     told(recorder.cover(1));
     for (number, action) in [(0, TriggerAction::Start), (1, TriggerAction::Stop)] {
         let (epoch, count, groups) = (1, 1, 1 << number);
-        let state = TriggerState { epoch, is_armed: true, repeats: false, interval: 0, count, action, groups };
+        let state = TriggerState {
+            epoch,
+            is_armed: true,
+            repeats: false,
+            is_always: false,
+            interval: 0,
+            count,
+            action,
+            groups,
+        };
         told(recorder.set_trigger(number, &state));
     }
     told(recorder.set_base(RecordingGroups { bits: OTHER_GROUPS | 2, base: 1, changes: 0 }));
@@ -530,7 +539,16 @@ fn of_many_matches_one_fires() {
         model(2, 15, move || {
             let (cells, layout, recorder) = with_triggers();
             let (action, groups) = (TriggerAction::Stop, 2);
-            let state = TriggerState { epoch: 2, is_armed: true, repeats, interval: 0, count: 3, action, groups };
+            let state = TriggerState {
+                epoch: 2,
+                is_armed: true,
+                repeats,
+                is_always: false,
+                interval: 0,
+                count: 3,
+                action,
+                groups,
+            };
             told(recorder.set_trigger(1, &state));
             told(recorder.set_before(1, 1));
             let threads = [10, 20].map(|ticks| {
@@ -548,6 +566,26 @@ fn of_many_matches_one_fires() {
             assert_eq!(told(recorder.counted(1)), if repeats { 0 } else { 2 });
         });
     }
+}
+
+/// A recorder that does not know whether group 1 records says so, and that a start of it fires always: it learns of the start,
+/// unless it was told before that the group does not record.
+#[test]
+fn a_start_of_an_unsure_group_is_known() {
+    model(5, 50, || {
+        let (cells, layout, recorder) = with_triggers();
+        let (epoch, count, action, groups) = (2, 1, TriggerAction::Start, 2);
+        let state =
+            TriggerState { epoch, is_armed: true, repeats: false, is_always: true, interval: 0, count, action, groups };
+        told(recorder.set_trigger(0, &state));
+        let thread = fires(&cells, layout, 0, 10);
+        told(recorder.set_base(RecordingGroups { bits: OTHER_GROUPS, base: 2, changes: 0 }));
+        told(recorder.set_trigger(0, &TriggerState { is_always: false, ..state }));
+        assert_eq!(thread.join().expect("it does not panic"), Some(2));
+        assert_eq!(firings(&recorder).len(), 1);
+        assert_eq!(told(recorder.groups()).bits, OTHER_GROUPS | 2, "it records, whoever was first");
+        assert_eq!(told(recorder.view().word(CONTROL)), 5);
+    });
 }
 
 /// The recorder starts group 0 while a trigger fires: either the trigger changes the recorder's base, or that does not count.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use kymo_promises::imports::ImportFolder;
 use kymo_promises::index::IndexedFolder;
 use kymo_promises::random::RandomNumbers;
-use kymo_promises::{bytecode, fields, filtering, filters, kernel, metadata, native, packets, programs, starts};
+use kymo_promises::{bytecode, fields, filtering, filters, kernel, metadata, native, packets, programs, sites, starts};
 
 /// A slow machine does less, so that nobody waits.
 const TIME_MAX: Duration = Duration::from_secs(3);
@@ -95,6 +95,29 @@ fn index() {
         let seed = &seeds[random.below(seeds.len())];
         indexed.hold(&random.damaged(seed));
     });
+}
+
+#[test]
+fn programs_with_places_for_probes() {
+    let Some(seed) = sites::seed() else {
+        eprintln!("NO C COMPILER HERE: damaged programs are not read");
+        return;
+    };
+    let whole = sites::hold(&seed);
+    assert!(whole >= 9, "{whole} arguments");
+    let mut arguments = 0;
+    smoke(3000, |random| {
+        // Bytes that move make most of the tables meaningless; bytes that change only some entries.
+        let mut changed = seed.clone();
+        for _ in 0..=random.below(40) {
+            let at = random.below(changed.len());
+            changed[at] = random.bytes(1)[0];
+        }
+        arguments += sites::hold(&changed);
+        sites::hold(&random.damaged(&seed));
+    });
+    println!("damaged programs have {arguments} arguments");
+    assert!(arguments > 1000, "{arguments}");
 }
 
 #[test]

@@ -76,7 +76,8 @@ impl Triggers {
 
     fn arm(&self, epoch: u64, repeats: bool, interval: u64) {
         for (number, action) in [(0, TriggerAction::Start), (1, TriggerAction::Stop)] {
-            let state = TriggerState { epoch, is_armed: true, repeats, interval, count: 1, action, groups: 1 };
+            let (count, groups, is_always) = (1, 1, false);
+            let state = TriggerState { epoch, is_armed: true, repeats, is_always, interval, count, action, groups };
             self.watch.recorder.set_trigger(number, &state).expect("it can be written");
         }
     }
