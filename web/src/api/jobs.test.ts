@@ -101,6 +101,27 @@ test("what nobody looks at any more is cancelled, but not at once", async () => 
   expect(heard.get(bodyOf(count))).toBeNull();
 });
 
+test("requests about a job that the server forgets end before", async () => {
+  let held: AbortSignal | null | undefined;
+  const slow = async (url: string, init: RequestInit): Promise<Response> => {
+    if (init.method !== undefined || url.endsWith("/result")) {
+      return server.fetch(url, init);
+    }
+    held = init.signal;
+    return new Promise((_, refuse) => init.signal?.addEventListener("abort", () => refuse(new DOMException("it is aborted", "AbortError"))));
+  };
+  jobs = new Jobs(new Client("api/v1", null, slow), (key, asked) => heard.set(key, asked));
+  jobs.want(count);
+  await later(10_000);
+  expect(held?.aborted).toBe(false);
+  // The message that it is done comes before the answer that it runs.
+  server.set("1", "done");
+  jobs.hear(server.told);
+  await later();
+  expect([stateOf(count), held?.aborted]).toEqual(["done", true]);
+  expect(server.asked.at(-1)).toBe("DELETE jobs/1");
+});
+
 test("what was let go of before the server gave it a name is cancelled as soon as it has one", async () => {
   jobs.want(count);
   jobs.end();

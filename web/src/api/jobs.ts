@@ -33,6 +33,8 @@ interface Entry {
   /** Requests for it, since the last answer, that the server did not answer. */
   misses: number;
   poll: ReturnType<typeof setInterval> | null;
+  /** Ends requests about a job that the server forgets: it would answer that there is none. */
+  readonly gone: AbortController;
 }
 
 export class Jobs {
@@ -140,7 +142,7 @@ export class Jobs {
   }
 
   private begin(key: string): Entry {
-    const entry: Entry = { key, id: null, asked: { state: "asking" }, isOver: false, isFetching: false, misses: 0, poll: null };
+    const entry: Entry = { key, id: null, asked: { state: "asking" }, isOver: false, isFetching: false, misses: 0, poll: null, gone: new AbortController() };
     this.entries.set(key, entry);
     this.listener(key, entry.asked);
     void this.ask(entry);
@@ -169,13 +171,13 @@ export class Jobs {
       return;
     }
     try {
-      const job = readJob(await this.client.json(`jobs/${entry.id}`));
+      const job = readJob(await this.client.json(`jobs/${entry.id}`, entry.gone.signal));
       entry.misses = 0;
       this.take(entry, job);
     } catch (error) {
       // A server that does not answer at once may do so soon; progress that the server no longer tells is none.
       const isMissed = error instanceof ApiFault && error.kind === "unreachable" && ++entry.misses < MISSES_MAX;
-      if (!isMissed) {
+      if (!isMissed && !entry.gone.signal.aborted) {
         this.fail(entry, error);
       }
     }
@@ -206,13 +208,15 @@ export class Jobs {
 
   private async fetch(entry: Entry, id: string): Promise<void> {
     try {
-      const answer = readAnswer(await this.client.json(`jobs/${id}/result`));
+      const answer = readAnswer(await this.client.json(`jobs/${id}/result`, entry.gone.signal));
       if (!entry.isOver && isUnderWay(entry)) {
         this.tell(entry, { state: "done", answer });
       }
       this.forget(entry);
     } catch (error) {
-      this.fail(entry, error);
+      if (!entry.gone.signal.aborted) {
+        this.fail(entry, error);
+      }
     }
     this.trim();
   }
@@ -256,6 +260,7 @@ export class Jobs {
     const { id } = entry;
     entry.id = null;
     if (id !== null) {
+      entry.gone.abort();
       // The server drops a job that cannot be forgotten now when there are too many.
       this.client.remove(`jobs/${id}`).catch(() => undefined);
     }
