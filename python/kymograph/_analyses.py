@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kymograph._words import Options
 
 #: All analyses by name, also those that `Trace` has methods of its own for.
-NAMES = ("cpu", "syscalls", "io", "sched", "irq", "block", "memory", "pairs", "breakdown", "flows", "periods", "rates", "gaps", "threads", "count")
+NAMES = ("cpu", "syscalls", "io", "sched", "stacks", "irq", "block", "memory", "pairs", "breakdown", "flows", "periods", "rates", "gaps", "threads", "count")
 
 
 class Analyses:
@@ -42,6 +42,10 @@ class Analyses:
     def sched(self, **options: Unpack[Options]) -> Answer:
         """Scheduling latency of threads, how long they ran, and what blocked them: ``kymo sched``."""
         return self._ask("sched", options)
+
+    def stacks(self, **options: Unpack[Options]) -> Answer:
+        """Functions that CPUs ran and in which threads waited, by call stacks: ``kymo stacks``."""
+        return self._ask("stacks", options)
 
     def irq(self, **options: Unpack[Options]) -> Answer:
         """Durations of interrupts and softirqs, and how long softirqs waited: ``kymo irq``."""

@@ -39,11 +39,17 @@ use crate::windows::Windows;
 use crate::{FieldSlot, LaneFacts, Setup};
 
 pub use figures::Figures;
+pub(crate) use lane::unknown_key;
 pub use lane::{CallLane, CallNote, ToldRun};
 pub use lives::CpuAt;
 pub use names::{CallId, CallNames};
 pub use state::{Bases, CallState, LifeView};
 pub use who::{LifeNumbering, ThreadLife};
+
+/// The error that a call returns, if it does.
+pub(crate) fn errno(ret: Option<i64>) -> Option<u16> {
+    ret.filter(|ret| (-4095..=-1).contains(ret)).map(|ret| ret.unsigned_abs() as u16)
+}
 
 /// Where an event is in the order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

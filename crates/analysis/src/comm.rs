@@ -64,6 +64,13 @@ impl Comm {
         if self.is_empty() { other } else { self }
     }
 
+    /// Its bytes; those behind it are 0.
+    pub(crate) fn bytes(self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        bytes.copy_from_slice(self.0.map(u64::to_le_bytes).as_flattened());
+        bytes
+    }
+
     /// As text, if there is a name.
     #[must_use]
     pub fn text(self) -> Option<String> {

@@ -231,6 +231,8 @@ mod tests {
             per-process of cpu by []: 1 of each
             per-thread of syscalls by []: 1 of each
             slowest of syscalls by []: 1 of each
+            uring-threads of syscalls by []: 0 of each
+            uring-slowest of syscalls by []: 0 of each
             per-thread of io by []: 1 of each
             per-process of io by []: 1 of each
             per-file of io by []: 1 of each
@@ -243,6 +245,7 @@ mod tests {
             runs of sched by []: 2 of each
             states of sched by []: 2 of each
             blocked of sched by []: 2 of each
+            per-thread of stacks by []: 1 of each
             hard of irq by []: 1 of each
             hard-per-cpu of irq by []: 1 of each
             soft of irq by []: 1 of each

@@ -32,6 +32,7 @@ mod ops;
 mod over;
 mod pids;
 mod report;
+mod requests;
 mod rows;
 mod sums;
 #[cfg(test)]
@@ -52,6 +53,7 @@ use crate::roles::{
     CPU, EventRole, PID, TID, exec, file_state, fork, interface_state, net, syscall_entry, syscall_exit, thread_state,
 };
 use crate::threads::ThreadKey;
+use crate::uring::{Uring, UringLane, UringNote, UringState};
 use crate::{
     Analysis, AnalysisEvent, AnalysisIdentity, Answer, FieldSlot, LaneNotes, Later, Needs, PartShape, Question, Setup,
     SpoolError, Wishes,
@@ -78,7 +80,10 @@ pub struct Io {
     /// Calls that are no operations need not be looked at.
     are_exits_named: bool,
     block: BlockAnalysis,
+    uring: Uring,
     wishes: Wishes,
+    /// The same for rows that are kept: where there are requests of io_uring, those of all threads.
+    kept: Wishes,
     limits: OperationLimits,
     room: Mutex<ReplayBuffers>,
 }
@@ -135,6 +140,14 @@ pub struct IoState {
     #[serde(skip)]
     pids: Option<Pids>,
     block: block::BlockState,
+    uring: UringState,
+}
+
+/// A lane while it is read.
+#[derive(Debug)]
+pub struct IoLane<'a> {
+    calls: CallLane<'a, Io>,
+    uring: UringLane<'a>,
 }
 
 /// The notes of a lane.
@@ -151,6 +164,8 @@ pub enum IoNote {
     Log(Logged),
     /// Of disks.
     Block(block::BlockNote),
+    /// Of io_uring.
+    Uring(Box<UringNote>),
 }
 
 /// The acts of a thread in a run that is certainly its own.
@@ -175,7 +190,7 @@ impl Io {
     /// Description for help texts, menus and lists.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions {
-            by: &["thread", "process", "file", "category", "disk", "interface", "slowest", "distribution"],
+            by: &["thread", "process", "file", "category", "disk", "interface", "slowest", "distribution", "uring"],
             sizes: true,
             ..SupportedOptions::COMMON
         };
@@ -185,12 +200,15 @@ impl Io {
                 "kymo io my-trace\n\
                  kymo io --by file --comm nginx my-trace",
             )
-            .with_view(&["per-thread", "per-file", "per-disk", "slowest"], Self::headline)
+            .with_view(&["per-thread", "per-file", "per-disk", "slowest", "uring"], Self::headline)
     }
 
     /// The question that it answers.
     pub(crate) fn question() -> Question<'static> {
-        Question { wanted: &Self::wants, ..Question::new(Self::needs(), &[EventRole::SyscallEntry], Self::new) }
+        Question {
+            wanted: &Self::wants,
+            ..Question::new(Self::needs(), &[EventRole::SyscallEntry, EventRole::UringSubmit], Self::new)
+        }
     }
 
     /// The roles and fields that it needs.
@@ -224,6 +242,7 @@ impl Io {
             (EventRole::InterfaceState, vec![interface_state::INTERFACE_NAME]),
         ];
         roles.extend(BlockAnalysis::needs().roles);
+        roles.extend(Uring::roles());
         Needs { roles, context: vec![CPU, TID, PID, crate::roles::COMM], ..Needs::default() }
     }
 
@@ -246,8 +265,11 @@ impl Io {
         let are_exits_named = exits.all(|exit| matches!(exit.slots[syscall_exit::EXIT_NAME], FieldSlot::Text(_)));
         let wishes = setup.wishes.clone();
         let limits = OperationLimits::new(&wishes);
-        let (block, room) = (BlockAnalysis::new(setup), Mutex::default());
-        Self { settings: Settings::new(setup), names, ops, are_exits_named, block, wishes, limits, room }
+        let (block, room, uring) = (BlockAnalysis::new(setup), Mutex::default(), Uring::new(setup));
+        // Bytes of requests are added at the end, so that any thread may come first.
+        let top = if uring.is_any() { wishes.top.map(|_| usize::MAX) } else { wishes.top };
+        let kept = Wishes { top, ..wishes.clone() };
+        Self { settings: Settings::new(setup), names, ops, are_exits_named, block, uring, wishes, kept, limits, room }
     }
 
     fn room(&self) -> MutexGuard<'_, ReplayBuffers> {
@@ -581,7 +603,7 @@ impl Later<IoState> for Replay<'_> {
     fn run(&mut self) {
         let (pids, memory) = (std::mem::take(&mut self.waiting.pids), self.io.room().apart.pop().unwrap_or_default());
         let mode = self.waiting.done_from().map_or(ThreadKnowledge::Whole, ThreadKnowledge::Again);
-        let mut apart = Apart::new(&self.io.limits, &self.io.wishes, pids, memory, mode);
+        let mut apart = Apart::new(&self.io.limits, &self.io.kept, pids, memory, mode);
         let log = self.waiting.hand_over(|logged, from| apart.act(logged, from));
         self.done = Some(apart.end());
         self.io.room().logs.push(log);
@@ -621,11 +643,11 @@ impl Io {
 
 impl Analysis for Io {
     type State = IoState;
-    type Lane<'a> = CallLane<'a, Self>;
+    type Lane<'a> = IoLane<'a>;
     type Note = IoNote;
 
     fn identity(&self) -> AnalysisIdentity {
-        AnalysisIdentity { name: "io", version: 5 }
+        AnalysisIdentity { name: "io", version: 6 }
     }
 
     fn shape(&self) -> PartShape {
@@ -634,7 +656,7 @@ impl Analysis for Io {
 
     fn init(&self) -> IoState {
         let calls = CallState::new(self.settings.lanes.len());
-        let (mut totals, block) = (IoTotals::new(&self.wishes), self.block.init());
+        let (mut totals, block) = (IoTotals::new(&self.kept), self.block.init());
         totals.log = Log::new(self.room().logs.pop().unwrap_or_default());
         let rows = FileRows::default();
         IoState {
@@ -648,16 +670,20 @@ impl Analysis for Io {
             is_odd: false,
             pids: None,
             block,
+            uring: UringState::default(),
         }
     }
 
-    fn enter(&self, lane: usize) -> CallLane<'_, Self> {
-        CallLane::new(self, lane, IoTotals::new(&self.wishes))
+    fn enter(&self, lane: usize) -> IoLane<'_> {
+        let calls = CallLane::new(self, lane, IoTotals::new(&self.kept));
+        IoLane { calls, uring: UringLane::new(&self.uring, lane) }
     }
 
-    fn step(&self, lane: &mut CallLane<'_, Self>, event: &AnalysisEvent<'_>, notes: &mut LaneNotes<IoNote>) {
+    fn step(&self, lane: &mut IoLane<'_>, event: &AnalysisEvent<'_>, notes: &mut LaneNotes<IoNote>) {
+        let IoLane { calls: lane, uring } = lane;
         let at = lane.arrive(event);
         for (place, meaning) in event.roles().enumerate() {
+            uring.step(&meaning, |note| notes.push(event.time, IoNote::Uring(Box::new(note))));
             match meaning.role {
                 EventRole::SyscallEntry => self.call_entry(lane, &meaning, place, notes),
                 EventRole::SyscallExit => self.exit(lane, &meaning, place, notes),
@@ -685,6 +711,7 @@ impl Analysis for Io {
     fn note(&self, state: &mut IoState, lane: usize, time: i64, note: IoNote) {
         match note {
             IoNote::Block(note) => self.block.note(&mut state.block, lane, time, note),
+            IoNote::Uring(note) => self.uring.note(&mut state.uring, lane, time, &note),
             IoNote::Busy(at, place) => state.busy.push((at, place)),
             IoNote::Log(logged) => state.totals.log(logged.place, logged.key, logged.act),
             IoNote::Calls(note) => state.calls(self, note),
@@ -695,8 +722,9 @@ impl Analysis for Io {
         }
     }
 
-    fn leave(&self, state: &mut IoState, lane: usize, end: CallLane<'_, Self>) {
-        let totals = state.calls.leave(lane, end);
+    fn leave(&self, state: &mut IoState, lane: usize, end: IoLane<'_>) {
+        self.uring.leave(&mut state.uring, lane, end.uring);
+        let totals = state.calls.leave(lane, end.calls);
         for (at, sums) in state.told.extract_if(.., |told| told.0.0 == lane as u32) {
             let run = state.calls.last(at).expect("what is told of a run is told before it ends");
             run.extend(IoRun::told(sums));
@@ -733,13 +761,15 @@ impl Analysis for Io {
         left.totals.add(more, &numbers);
         left.is_odd |= right.is_odd;
         self.block.merge(&mut left.block, right.block);
+        self.uring.merge(&mut left.uring, right.uring);
         self.replay_later(left, (settled, numbers))
     }
 
     fn anchor(&self, state: &mut IoState) {
         self.block.anchor(&mut state.block);
+        self.uring.anchor(&mut state.uring);
         if state.files.is_none() {
-            let mut known = std::mem::replace(&mut state.totals, IoTotals::new(&self.wishes));
+            let mut known = std::mem::replace(&mut state.totals, IoTotals::new(&self.kept));
             let settled = known.log.take_settled();
             let numbers = Renumbered { bases: state.calls.anchor(self, &mut state.totals), names: None };
             state.totals.add(known, &numbers);
@@ -760,7 +790,7 @@ impl Analysis for Io {
         let Some(since) = state.switched.filter(|_| is_whole && state.files.is_none()) else { return };
         let mut waiting = ReadyActs::alone(state.totals.log.take_settled());
         let memory = self.room().apart.pop().unwrap_or_default();
-        let mut apart = Apart::new(&self.limits, &self.wishes, Pids::default(), memory, ThreadKnowledge::Alone(since));
+        let mut apart = Apart::new(&self.limits, &self.kept, Pids::default(), memory, ThreadKnowledge::Alone(since));
         let mut last = EventPosition { time: i64::MIN, lane: 0, nth: 0 };
         let room = waiting.hand_over(|logged, from| {
             last = logged.place;
@@ -782,10 +812,11 @@ impl Analysis for Io {
     }
 
     fn forget(&self, state: &mut IoState, at: i64) -> bool {
+        self.uring.forget(&mut state.uring);
         let IoState { calls, totals, files, rows, block, .. } = state;
         calls.forget(self);
         rows.forget();
-        totals.forget(&self.wishes);
+        totals.forget(&self.kept);
         files.iter_mut().for_each(Files::forget);
         self.block.forget(block, at)
     }

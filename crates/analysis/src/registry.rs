@@ -29,6 +29,7 @@ use crate::periods::{PeriodsAnalysis, PeriodsQuestion};
 use crate::rates::Rates;
 use crate::roles::EventRole;
 use crate::sched::Sched;
+use crate::stacks::StackAnalysis;
 use crate::syscalls::Syscalls;
 use crate::whose::WhoseAnalysis;
 use crate::{Answer, Question, Setup, Wishes};
@@ -42,6 +43,7 @@ pub fn analyses() -> &'static [AnalysisEntry] {
             AnalysisEntry::plain(Syscalls::description(), Syscalls::question),
             AnalysisEntry::plain(Io::description(), Io::question),
             AnalysisEntry::plain(Sched::description(), Sched::question),
+            AnalysisEntry::plain(StackAnalysis::description(), StackAnalysis::question),
             AnalysisEntry::plain(Irq::description(), Irq::question),
             AnalysisEntry::plain(BlockAnalysis::description(), BlockAnalysis::question),
             AnalysisEntry::plain(MemoryAnalysis::description(), MemoryAnalysis::question),
@@ -142,7 +144,14 @@ impl AnalysisKind {
     pub fn tables(&self) -> Answer {
         let wishes = Wishes::default();
         let question = self.question(&wishes);
-        let analysis = (question.make)(&Setup { classes: &[], lanes: &[], wishes: &wishes, room: None });
+        let analysis = (question.make)(&Setup {
+            classes: &[],
+            lanes: &[],
+            wishes: &wishes,
+            room: None,
+            traces: &[],
+            stacks: None,
+        });
         analysis.finish(&analysis.init()).expect("nothing was put aside")
     }
 }
@@ -243,8 +252,15 @@ mod tests {
             assert!(!tables.is_empty() && tables.iter().all(|table| !table.columns.is_empty()), "{}", entry.name);
             with_rows.extend(tables.into_iter().filter(|table| !table.rows.is_empty()).map(|table| table.title));
         }
-        let totals =
-            ["Wakeup to run, all threads", "Pages of memory", "All pairs", "All messages", "All events", "All events"];
+        let totals = [
+            "Wakeup to run, all threads",
+            "All call stacks",
+            "Pages of memory",
+            "All pairs",
+            "All messages",
+            "All events",
+            "All events",
+        ];
         assert_eq!(with_rows, totals, "only totals have a row where there are no events");
     }
 

@@ -81,6 +81,18 @@ pub enum EventRole {
     Send,
     /// It is received.
     Receive,
+    /// A request of io_uring is submitted, or refused at once.
+    UringSubmit,
+    /// It is handed over to a worker thread.
+    UringQueue,
+    /// The file that it is about is looked up.
+    UringFile,
+    /// It completes, or tells one of several results.
+    UringComplete,
+    /// A thread makes or uses a ring of io_uring.
+    UringRing,
+    /// A thread has this call stack, by its number.
+    CallStack,
     /// A rule of an own analysis: see [`crate::declared`]. Mappings do not know it, and an event
     /// may have it several times.
     Rule,
@@ -315,6 +327,31 @@ fields! { message:
     MESSAGE_EARLY integer("early");
 }
 
+// All roles of io_uring. A request is known by its address, which is used again; `by_kernel`: a thread of the kernel submits for the
+// process that has the ring.
+fields! { uring:
+    RING required(integer("ring"));
+    REQUEST integer("request");
+    USER_DATA integer("user_data");
+    OPCODE either("opcode");
+    REQUEST_FLAGS integer("request_flags");
+    BY_KERNEL integer("by_kernel");
+    RESULT integer("result");
+    RESULT_FLAGS integer("result_flags");
+    RING_FD integer("ring_fd");
+}
+
+// Stacks are numbered for each trace. Kinds: `sample`, where the CPU is busy; `wait`, where the thread stops running; `waker`, where it
+// wakes another one; any other one: the stack of an event, by its number.
+fields! { call_stack:
+    STACK required(integer("stack"));
+    STACK_TID required(integer("stack_tid"));
+    STACK_PID integer("stack_pid");
+    STACK_KIND text("kind");
+    STACK_EVENT integer("stack_event");
+    STACK_WOKEN integer("woken_tid");
+}
+
 fields! { rule:
     NUMBER required(integer("number"));
     VALUE either("value");
@@ -371,6 +408,12 @@ pub const ROLES: &[RoleFacts] = &[
     facts(EventRole::State, "state", "a component is in another state from now on", state::FACTS),
     facts(EventRole::Send, "send", "a message is sent; the receive event has the same key", message::FACTS),
     facts(EventRole::Receive, "receive", "it is received", message::FACTS),
+    facts(EventRole::UringSubmit, "uring_submit", "a request of io_uring is submitted, or refused", uring::FACTS),
+    facts(EventRole::UringQueue, "uring_queue", "it is handed over to a worker thread", uring::FACTS),
+    facts(EventRole::UringFile, "uring_file", "the file that it is about is looked up", uring::FACTS),
+    facts(EventRole::UringComplete, "uring_complete", "it completes, or tells one of its results", uring::FACTS),
+    facts(EventRole::UringRing, "uring_ring", "a thread makes or uses a ring of io_uring", uring::FACTS),
+    facts(EventRole::CallStack, "call_stack", "a thread has this call stack, by its number", call_stack::FACTS),
 ];
 
 const fn facts(role: EventRole, name: &'static str, meaning: &'static str, fields: &'static [FieldFacts]) -> RoleFacts {

@@ -1,7 +1,10 @@
 //! The input of an analysis before it begins.
 
+use std::sync::Arc;
+
 use kymo_schema::glob;
 
+use crate::resolve::StackResolver;
 use crate::roles::{COMM, CPU, FieldIndex, TID};
 use crate::windows::Windows;
 use crate::{AnalysisEvent, BoundClass, LaneFacts, Room};
@@ -17,6 +20,10 @@ pub struct Setup<'a> {
     pub wishes: &'a Wishes,
     /// Where its tables put rows that do not fit into memory; `None`: they keep all.
     pub room: Option<&'a Room>,
+    /// For each class the trace that it is of, numbered.
+    pub traces: &'a [u32],
+    /// Knows the functions of call stacks; `None`: stacks have none.
+    pub stacks: Option<&'a Arc<dyn StackResolver>>,
 }
 
 /// The default number of bins of a distribution.

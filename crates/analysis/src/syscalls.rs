@@ -20,13 +20,15 @@ use crate::calls::{
     Bases, CallId, CallLane, CallNames, CallNote, CallObserver, CallOutcome, CallState, LifeView, Settings,
 };
 use crate::description::{AnalysisDescription, SupportedOptions};
-use crate::roles::{CPU, EventRole, FieldIndex, PID, TID, fork, switch, syscall_entry, syscall_exit, thread_state};
+use crate::roles::{
+    CPU, EventRole, FieldIndex, PID, TID, block, fork, switch, syscall_entry, syscall_exit, thread_state,
+};
 use crate::threads::ThreadKey;
+use crate::uring::{Uring, UringLane, UringNote, UringState};
 use crate::{
     Analysis, AnalysisEvent, AnalysisIdentity, Answer, LaneNotes, Needs, PartShape, Question, Setup, SpoolError, Wishes,
 };
 
-pub(crate) use outcomes::errno;
 pub use rows::{CallRows, CallRun, SlowCall};
 pub use totals::SyscallTotals;
 
@@ -35,6 +37,7 @@ pub use totals::SyscallTotals;
 pub struct Syscalls {
     settings: Settings,
     names: CallNames,
+    uring: Uring,
     wishes: Wishes,
     limits: CallLimits,
 }
@@ -58,6 +61,29 @@ struct CallLimits {
 pub struct SyscallState {
     calls: CallState<(), (), CallRun, CallRows>,
     totals: SyscallTotals,
+    uring: UringState,
+}
+
+/// A lane while it is read.
+#[derive(Debug)]
+pub struct SyscallLane<'a> {
+    calls: CallLane<'a, Syscalls>,
+    uring: UringLane<'a>,
+}
+
+/// The notes of a lane.
+#[derive(Debug)]
+pub enum SyscallNote {
+    /// Of calls and threads.
+    Calls(CallNote<(), (), CallRun>),
+    /// Of io_uring.
+    Uring(Box<UringNote>),
+}
+
+impl From<CallNote<(), (), CallRun>> for SyscallNote {
+    fn from(note: CallNote<(), (), CallRun>) -> Self {
+        Self::Calls(note)
+    }
 }
 
 impl CallLimits {
@@ -76,7 +102,7 @@ impl Syscalls {
     /// Description for help texts, menus and lists.
     pub(crate) fn description() -> AnalysisDescription {
         const OPTIONS: SupportedOptions = SupportedOptions {
-            by: &["syscall", "thread", "error", "slowest", "distribution"],
+            by: &["syscall", "thread", "error", "slowest", "distribution", "uring"],
             names: true,
             ..SupportedOptions::COMMON
         };
@@ -87,33 +113,30 @@ impl Syscalls {
                  kymo syscalls --comm nginx --min 1ms my-trace\n\
                  kymo syscalls --json my-trace | jq '.tables[0].rows'",
             )
-            .with_view(&["per-syscall", "errors", "slowest"], Self::headline)
+            .with_view(&["per-syscall", "errors", "slowest", "uring"], Self::headline)
     }
 
     /// The question that it answers.
     pub(crate) fn question() -> Question<'static> {
-        Question::new(Self::needs(), &[EventRole::SyscallEntry], Self::new)
+        Question::new(Self::needs(), &[EventRole::SyscallEntry, EventRole::UringSubmit], Self::new)
     }
 
     /// Roles and fields that it needs.
     fn needs() -> Needs {
-        Needs {
-            roles: vec![
-                (EventRole::Switch, switch_fields()),
-                (
-                    EventRole::Fork,
-                    vec![fork::CHILD_TID, fork::CHILD_PID, fork::CHILD_COMM, fork::PARENT_TID, fork::PARENT_PID],
-                ),
-                (
-                    EventRole::ThreadState,
-                    vec![thread_state::KNOWN_TID, thread_state::KNOWN_PID, thread_state::KNOWN_COMM],
-                ),
-                (EventRole::SyscallEntry, vec![syscall_entry::ENTRY_NAME, syscall_entry::ENTRY_NUMBER]),
-                (EventRole::SyscallExit, vec![syscall_exit::EXIT_NAME, syscall_exit::EXIT_NUMBER, syscall_exit::RET]),
-            ],
-            context: vec![CPU, TID, PID, crate::roles::COMM],
-            ..Needs::default()
-        }
+        let mut roles = vec![
+            (EventRole::Switch, switch_fields()),
+            (
+                EventRole::Fork,
+                vec![fork::CHILD_TID, fork::CHILD_PID, fork::CHILD_COMM, fork::PARENT_TID, fork::PARENT_PID],
+            ),
+            (EventRole::ThreadState, vec![thread_state::KNOWN_TID, thread_state::KNOWN_PID, thread_state::KNOWN_COMM]),
+            (EventRole::SyscallEntry, vec![syscall_entry::ENTRY_NAME, syscall_entry::ENTRY_NUMBER]),
+            (EventRole::SyscallExit, vec![syscall_exit::EXIT_NAME, syscall_exit::EXIT_NUMBER, syscall_exit::RET]),
+            // For requests of io_uring.
+            (EventRole::BlockIssue, vec![block::DEV]),
+        ];
+        roles.extend(Uring::roles());
+        Needs { roles, context: vec![CPU, TID, PID, crate::roles::COMM], ..Needs::default() }
     }
 
     /// Whether it is interested in a call of that name.
@@ -135,7 +158,7 @@ impl Syscalls {
             is_by_thread: !wishes.tids.is_empty() || !wishes.comms.is_empty(),
             slow: wishes.top.unwrap_or(SLOW),
         };
-        Self { settings: Settings::new(setup), names, wishes, limits }
+        Self { settings: Settings::new(setup), names, uring: Uring::new(setup), wishes, limits }
     }
 }
 
@@ -194,11 +217,11 @@ impl CallObserver for Syscalls {
 
 impl Analysis for Syscalls {
     type State = SyscallState;
-    type Lane<'a> = CallLane<'a, Self>;
-    type Note = CallNote<(), (), CallRun>;
+    type Lane<'a> = SyscallLane<'a>;
+    type Note = SyscallNote;
 
     fn identity(&self) -> AnalysisIdentity {
-        AnalysisIdentity { name: "syscalls", version: 2 }
+        AnalysisIdentity { name: "syscalls", version: 3 }
     }
 
     fn shape(&self) -> PartShape {
@@ -206,16 +229,20 @@ impl Analysis for Syscalls {
     }
 
     fn init(&self) -> SyscallState {
-        SyscallState { calls: CallState::new(self.settings.lanes.len()), totals: SyscallTotals::new(&self.wishes) }
+        let (calls, totals) = (CallState::new(self.settings.lanes.len()), SyscallTotals::new(&self.wishes));
+        SyscallState { calls, totals, uring: UringState::default() }
     }
 
-    fn enter(&self, lane: usize) -> CallLane<'_, Self> {
-        CallLane::new(self, lane, SyscallTotals::new(&self.wishes))
+    fn enter(&self, lane: usize) -> SyscallLane<'_> {
+        let calls = CallLane::new(self, lane, SyscallTotals::new(&self.wishes));
+        SyscallLane { calls, uring: UringLane::new(&self.uring, lane) }
     }
 
-    fn step(&self, lane: &mut CallLane<'_, Self>, event: &AnalysisEvent<'_>, notes: &mut LaneNotes<Self::Note>) {
+    fn step(&self, lane: &mut SyscallLane<'_>, event: &AnalysisEvent<'_>, notes: &mut LaneNotes<Self::Note>) {
+        let SyscallLane { calls: lane, uring } = lane;
         lane.arrive(event);
         for (place, meaning) in event.roles().enumerate() {
+            uring.step(&meaning, |note| notes.push(event.time, SyscallNote::Uring(Box::new(note))));
             match meaning.role {
                 EventRole::SyscallEntry => lane.enter(&meaning, self.names.call(&meaning, place), (), notes),
                 EventRole::SyscallExit => {
@@ -230,24 +257,30 @@ impl Analysis for Syscalls {
         }
     }
 
-    fn note(&self, state: &mut SyscallState, _: usize, _: i64, note: Self::Note) {
-        state.calls.note(self, &mut state.totals, note);
+    fn note(&self, state: &mut SyscallState, lane: usize, time: i64, note: Self::Note) {
+        match note {
+            SyscallNote::Calls(note) => state.calls.note(self, &mut state.totals, note),
+            SyscallNote::Uring(note) => self.uring.note(&mut state.uring, lane, time, &note),
+        }
     }
 
-    fn leave(&self, state: &mut SyscallState, lane: usize, end: CallLane<'_, Self>) {
-        let totals = state.calls.leave(lane, end);
+    fn leave(&self, state: &mut SyscallState, lane: usize, end: SyscallLane<'_>) {
+        self.uring.leave(&mut state.uring, lane, end.uring);
+        let totals = state.calls.leave(lane, end.calls);
         state.totals.add(&self.limits, totals, &Bases::default());
     }
 
     fn merge(&self, left: &mut SyscallState, right: SyscallState) {
         let bases = left.calls.merge(self, &mut left.totals, right.calls);
         left.totals.add(&self.limits, right.totals, &bases);
+        self.uring.merge(&mut left.uring, right.uring);
     }
 
     fn anchor(&self, state: &mut SyscallState) {
         let known = std::mem::replace(&mut state.totals, SyscallTotals::new(&self.wishes));
         let bases = state.calls.anchor(self, &mut state.totals);
         state.totals.add(&self.limits, known, &bases);
+        self.uring.anchor(&mut state.uring);
     }
 
     fn fits(&self, state: &SyscallState) -> bool {
@@ -257,6 +290,7 @@ impl Analysis for Syscalls {
     fn forget(&self, state: &mut SyscallState, _: i64) -> bool {
         state.calls.forget(self);
         state.totals.forget(&self.wishes);
+        self.uring.forget(&mut state.uring);
         true
     }
 

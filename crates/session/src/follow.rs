@@ -14,6 +14,7 @@
 //! are later, wait for it; all events wait for the definition of a stream.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -53,6 +54,8 @@ pub struct Follow {
     /// The recorders' statements before traces were opened last: events behind them may be missing
     /// in the open traces.
     lives: HashMap<PathBuf, LiveState>,
+    /// Recorders know by these that somebody waits for their events.
+    waits: HashMap<PathBuf, File>,
     /// The known facts about the traces as they were.
     earlier: EarlierTraces,
     /// Bytes of all files just before the traces were opened last.
@@ -138,6 +141,7 @@ impl Follow {
             grown: (0, None),
             opened: None,
             lives: HashMap::new(),
+            waits: HashMap::new(),
             open_bytes: None,
             undefined: HashMap::new(),
             given_up: Vec::new(),
@@ -260,11 +264,14 @@ impl Follow {
             let shifted =
                 |live: LiveState| LiveState { watermark_ns: live.watermark_ns.saturating_add(shift_ns), ..live };
             let live = said.get(folder.path()).copied().unwrap_or_else(|| folder.live()).map(shifted);
+            wait(&mut self.waits, folder.path(), live);
             self.lives.extend(live.map(|live| (folder.path().to_owned(), live)));
             let is_behind = |live: LiveState| self.behind_ns.is_none_or(|behind| behind < live.watermark_ns);
             may_have_more |= live.is_some_and(|live| is_behind(live) || is_over(live));
             is_silent |= live.is_none();
         }
+        // Parts of a ring are deleted.
+        self.waits.retain(|folder, _| self.lives.contains_key(folder));
         if self.grown.0 != bytes || self.grown.1.is_none() {
             self.grown = (bytes, Some(Instant::now()));
         }
@@ -427,6 +434,15 @@ fn is_awaited(path: &Path) -> bool {
 /// on.
 fn is_over(live: LiveState) -> bool {
     !live.is_recording || (is_gone(live.recorder) && !live.goes_on)
+}
+
+/// Lets the recorder of a trace know that this reader waits.
+fn wait(waits: &mut HashMap<PathBuf, File>, folder: &Path, live: Option<LiveState>) {
+    if live.is_none_or(is_over) {
+        waits.remove(folder);
+    } else if !waits.contains_key(folder) {
+        waits.extend(LiveState::wait(folder).map(|file| (folder.to_owned(), file)));
+    }
 }
 
 /// Whether a process is gone, as far as this system tells: a killed one says nothing any more.

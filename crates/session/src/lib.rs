@@ -33,6 +33,7 @@ mod parallel;
 mod print;
 #[cfg(feature = "sql")]
 mod sql;
+mod stacks;
 mod timeline;
 
 pub use answers::analyse::{AnalyseFailure, Analysed, OwnStates, ShareFailure, Shares};

@@ -33,6 +33,8 @@ pub use columns::{ClassFields, PacketFields, PacketValues};
 pub use facts::{MessageStream, MessageTrace, MessagesFacts};
 pub use value::{FieldRef, MessageValue};
 
+pub(crate) use self::feed::each_batch;
+
 use self::feed::Fed;
 use crate::open::Session;
 use crate::open::progress::Progress;

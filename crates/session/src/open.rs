@@ -18,6 +18,7 @@ pub(crate) mod rehearsal;
 pub(crate) mod report;
 pub(crate) mod select;
 pub(crate) mod share;
+pub(crate) mod stacks;
 mod timed;
 pub(crate) mod when;
 pub(crate) mod zone;
@@ -44,6 +45,7 @@ use crate::open::gone::GoneFiles;
 use crate::open::offsets::{OffsetFailure, Offsets, TraceOffset};
 use crate::open::progress::Progress;
 use crate::open::report::{Report, ReportProblem};
+use crate::open::stacks::StackFacts;
 
 /// How to open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,6 +82,8 @@ pub struct Session {
     event_span: OnceLock<Option<(i64, i64)>>,
     /// Files that were there and are not any more.
     gone: GoneFiles,
+    /// What the traces tell of call stacks, once that was asked for.
+    pub(crate) stacks: OnceLock<Arc<StackFacts>>,
     /// Where to keep indexes and results.
     pub(crate) cache: Option<PathBuf>,
 }
@@ -203,6 +207,7 @@ impl Session {
             missing_ends,
             event_span: OnceLock::new(),
             gone,
+            stacks: OnceLock::new(),
             slice_bytes: None,
             cache,
             cuts_ns: Vec::new(),
@@ -219,7 +224,8 @@ impl Session {
     pub(crate) fn with_traces(&self, traces: Vec<Arc<Trace>>) -> Self {
         let (opened, cache, cuts_ns) = (self.opened.clone(), self.cache.clone(), self.cuts_ns.clone());
         let (missing_ends, gone) = (self.missing_ends.clone(), self.gone.clone());
-        Self { traces, opened, missing_ends, cache, cuts_ns, event_span: OnceLock::new(), gone, ..*self }
+        let (event_span, stacks) = (OnceLock::new(), OnceLock::new());
+        Self { traces, opened, missing_ends, cache, cuts_ns, event_span, gone, stacks, ..*self }
     }
 
     /// One trace that is open already, read by one thread.
@@ -231,6 +237,7 @@ impl Session {
             missing_ends: Vec::new(),
             event_span: OnceLock::new(),
             gone: GoneFiles::default(),
+            stacks: OnceLock::new(),
             slice_bytes: None,
             cache: None,
             cuts_ns: Vec::new(),

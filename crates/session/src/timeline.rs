@@ -324,7 +324,8 @@ impl Session {
 fn analysis_of(prepared: &Prepared, begin_ns: i64) -> TimelineAnalysis {
     let wishes = Wishes::default();
     let (classes, lanes) = (&prepared.bindings.classes, &prepared.lanes);
-    TimelineAnalysis::new(&Setup { classes, lanes, wishes: &wishes, room: None }, begin_ns)
+    let setup = Setup { classes, lanes, wishes: &wishes, room: None, traces: &[], stacks: None };
+    TimelineAnalysis::new(&setup, begin_ns)
 }
 
 impl Timeline {

@@ -5,8 +5,8 @@ use super::ops::{Category, FileEffect};
 use super::rows::{IoRows, IoRun, IoTotals};
 use super::sums::{FileUse, OperationLimits, SlowOperation};
 use super::{IoEntry, IoExit};
+use crate::calls::errno;
 use crate::calls::{CallEntry, CallExit, CallId, CallOutcome, EventPosition};
-use crate::syscalls::errno;
 use crate::threads::ThreadKey;
 
 /// An operation that ended.

@@ -9,6 +9,7 @@ use super::files::Files;
 use super::log;
 use super::ops::Category;
 use super::over::SlowUse;
+use super::requests::{self, MovedRow};
 use super::rows::IoTotals;
 use super::sums::{BytesByKind, IoSums};
 use super::{Io, IoState};
@@ -19,6 +20,7 @@ use crate::headline::{Headline, HeadlineTables};
 use crate::hosts::HostNames;
 use crate::statistics::{cells, columns, distribution, leave, percentile_cells, percentile_columns};
 use crate::threads::ThreadKey;
+use crate::uring::UringFindings;
 use crate::{Histogram, Merge};
 
 /// A thread's machine and cells, and its sums.
@@ -36,15 +38,17 @@ struct IoFindings<'a> {
     slow: Vec<(&'a SlowUse, Vec<Cell>)>,
     last: HashMap<ThreadKey, ThreadLife>,
     files: Files,
+    uring: UringFindings,
 }
 
 impl Io {
     /// The answer so far.
     pub(super) fn report(&self, state: &IoState) -> Answer {
-        let mut more = IoTotals::new(&self.wishes);
+        let mut more = IoTotals::new(&self.kept);
         let bases = state.calls.finish(self, &mut more);
         let files = self.files(state, &mut more, &bases);
         let found = self.found(state, &more, &bases, files);
+        let uring = &found.uring;
         let by = &self.wishes.by;
         let wants = |name: &str| by.is_empty() || by.iter().any(|wanted| wanted == name);
         let mut tables = Vec::new();
@@ -60,6 +64,7 @@ impl Io {
             found.latencies.iter().for_each(|latencies| all.merge_from(latencies));
             distribution("How long operations took", &all, &self.wishes)
         }));
+        tables.extend(wants("uring").then(|| uring.per_opcode(&self.uring)));
         let span_ns = crate::setup::span_ns(&self.settings.lanes);
         tables.iter_mut().for_each(|table| table.span_ns = span_ns);
         Answer { tables }
@@ -123,13 +128,25 @@ impl Io {
                 *known = *who;
             }
         }
-        let (threads, dropped) = self.threads(both, &numbers);
+        let uring = self.uring.finish(&state.uring);
+        let moved = requests::moved(&uring);
+        moved.iter().for_each(|row| {
+            let pid = row.who.pid;
+            processes.entry((row.who.key.host, pid)).or_default().0.add(&row.sums);
+        });
+        requests::add_latencies(&uring, &mut latencies);
+        let (threads, dropped) = self.threads(both, &numbers, &moved);
         let slow = self.slow(both, &numbers);
-        IoFindings { threads, dropped, processes, latencies, slow, last, files }
+        IoFindings { threads, dropped, processes, latencies, slow, last, files, uring }
     }
 
     /// Rows of threads, and how many others there are.
-    fn threads(&self, both: [(&IoTotals, bool); 2], numbers: &LifeNumbering<'_>) -> (Vec<ThreadRow>, u64) {
+    fn threads(
+        &self,
+        both: [(&IoTotals, bool); 2],
+        numbers: &LifeNumbering<'_>,
+        moved: &[MovedRow],
+    ) -> (Vec<ThreadRow>, u64) {
         let mut unknown: (IoSums, BytesByKind) = Default::default();
         let mut rows: Vec<_> = Vec::new();
         let mut count = 0;
@@ -141,6 +158,21 @@ impl Io {
                 let id = Some((row.who.key, numbers.incarnation(&row.who, is_early)));
                 (rank(&row.sums), id, Some(&row.who), row.sums, row.kinds)
             }));
+        }
+        let mut moved: BTreeMap<(ThreadKey, u64), &MovedRow> = moved.iter().map(|row| (row.id(), row)).collect();
+        for (rank_of, id, _, sums, _) in &mut rows {
+            if let Some(row) = id.and_then(|id| moved.remove(&id)) {
+                sums.add(&row.sums);
+                *rank_of = rank(sums);
+            }
+        }
+        for (id, row) in moved {
+            if id.0.tid <= 0 {
+                unknown.0.add(&row.sums);
+                continue;
+            }
+            count += 1;
+            rows.push((rank(&row.sums), Some(id), Some(&row.who), row.sums, BytesByKind::default()));
         }
         if unknown.0 != IoSums::default() {
             count += 1;
@@ -273,7 +305,8 @@ impl Io {
         columns.extend([Column::of("ret", "Result", RESULT)]);
         let mut table = Table::new("slowest", "Slowest operations", columns);
         table.plot = Some(Plot::Bars { value: 1 });
-        for (SlowUse { slow, file, .. }, thread) in &found.slow {
+        let mut rows: Vec<(u64, u16, Vec<Cell>)> = Vec::new();
+        for (SlowUse { slow, file, who }, thread) in &found.slow {
             let mut cells = vec![
                 Cell::TimeRange(Some(slow.begin.time), Some(slow.end.time)),
                 Cell::Duration(Bounded::exact(slow.ns)),
@@ -282,9 +315,14 @@ impl Io {
             cells.push(Cell::Syscall(self.names.name(slow.call)));
             cells.extend(file.map_or_else(|| vec![Cell::Empty; 3], |file| file_cells(found, file)));
             cells.push(slow.ret.map_or(Cell::Empty, Cell::Integer));
-            table.rows.push(cells);
+            rows.push((slow.ns, who.key.host, cells));
         }
-        HostNames::new(&self.settings.lanes).put(&mut table, found.slow.iter().map(|(slow, _)| slow.who.key.host));
+        rows.extend(found.uring.slow.iter().map(|slow| requests::slow_row(&found.uring, slow)));
+        rows.sort_by_key(|row| std::cmp::Reverse(row.0));
+        rows.truncate(self.limits.slow);
+        let hosts: Vec<u16> = rows.iter().map(|row| row.1).collect();
+        table.rows = rows.into_iter().map(|row| row.2).collect();
+        HostNames::new(&self.settings.lanes).put(&mut table, hosts);
         table
     }
 }

@@ -72,6 +72,7 @@ fn what_is_read_and_written_is_counted() {
             distribution
               low=2 high=4 count=1
               low=4 high=11 count=5
+            uring
         "#]],
     );
 }

@@ -5,12 +5,7 @@ use std::cmp::Reverse;
 use super::CallLimits;
 use super::rows::{CallFate, CallRows, CallRun, Record, SlowCall};
 use super::totals::SyscallTotals;
-use crate::calls::{CallEntry, CallExit, CallOutcome};
-
-/// The error that a call returns, if it does.
-pub(crate) fn errno(ret: Option<i64>) -> Option<u16> {
-    ret.filter(|ret| (-4095..=-1).contains(ret)).map(|ret| ret.unsigned_abs() as u16)
-}
+use crate::calls::{CallEntry, CallExit, CallOutcome, errno};
 
 /// Counts the outcome of a call within a run.
 #[inline]

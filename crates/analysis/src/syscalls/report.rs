@@ -43,6 +43,9 @@ impl Syscalls {
         tables.extend(wants("error").then(|| self.errors(&found)));
         tables.extend(wants("slowest").then(|| self.slowest(&found)));
         tables.extend(wants("distribution").then(|| self.distribution(&found)));
+        if wants("uring") {
+            tables.extend(self.uring.finish(&state.uring).tables(&self.uring));
+        }
         let span_ns = crate::setup::span_ns(&self.settings.lanes);
         tables.iter_mut().for_each(|table| table.span_ns = span_ns);
         Answer { tables }

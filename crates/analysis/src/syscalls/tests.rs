@@ -56,6 +56,10 @@ fn calls_are_matched_in_runs_and_across_them() {
               low=10 high=25 count=2
               low=25 high=61 count=0
               low=61 high=151 count=1
+            uring
+            uring-threads
+            uring-errors
+            uring-slowest
         "#]],
     );
 }

@@ -59,7 +59,8 @@ impl Script {
     /// The setup of an analysis.
     #[must_use]
     pub fn setup<'a>(&'a self, wishes: &'a Wishes) -> Setup<'a> {
-        Setup { classes: &self.classes, lanes: &self.lanes, wishes, room: Some(&self.room) }
+        let (traces, stacks) = (&[], None);
+        Setup { classes: &self.classes, lanes: &self.lanes, wishes, room: Some(&self.room), traces, stacks }
     }
 
     fn event(&mut self, line: &str) {

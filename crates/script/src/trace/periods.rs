@@ -30,7 +30,7 @@ impl Script {
         let mut answers = Vec::new();
         for end in ends {
             let lanes: Vec<LaneFacts> = self.lanes.iter().map(|lane| within(lane, begin, end)).collect();
-            let setup = Setup { classes: &self.classes, lanes: &lanes, wishes, room: Some(&self.room) };
+            let setup = Setup { lanes: &lanes, ..self.setup(wishes) };
             let analysis = make(&setup);
             let read = self.part(&analysis, known.is_none(), |event| begin <= event.0 && event.0 < end);
             let mut state = match known.take() {

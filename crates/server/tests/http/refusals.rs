@@ -233,7 +233,7 @@ fn jobs_that_make_no_sense_are_refused_by_name() {
     post(
         json!({"kind": "cpus"}),
         &expect![[
-            r#"400 {"error":{"code":"parameter","message":"there is no analysis `cpus`; there are: cpu, syscalls, io, sched, irq, block, memory, pairs, breakdown, flows, periods, rates, gaps, threads, count, own","parameter":"kind"}}"#
+            r#"400 {"error":{"code":"parameter","message":"there is no analysis `cpus`; there are: cpu, syscalls, io, sched, stacks, irq, block, memory, pairs, breakdown, flows, periods, rates, gaps, threads, count, own","parameter":"kind"}}"#
         ]],
     );
     post(

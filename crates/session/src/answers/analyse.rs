@@ -43,6 +43,7 @@ pub use self::states::OwnStates;
 
 pub(crate) use self::part::{PartReader, ReadFault};
 pub(crate) use self::prepare::Prepared;
+use self::prepare::StackFunctions;
 
 /// The result of an analysis.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -119,6 +120,8 @@ struct ReadResults {
     report: Report,
     /// From when to when lanes are.
     span_ns: Option<(i64, i64)>,
+    /// Why functions in call stacks are shown as numbers, once the answer is made.
+    stacks: Option<StackFunctions>,
 }
 
 impl Session {
@@ -156,8 +159,10 @@ impl Session {
         if options.periods.is_some() || has_length {
             return self.analyse_periods(question, options, &room, progress);
         }
-        let ReadResults { analysis, state, report, .. } = self.find(question, options, &room, progress)?;
-        Ok(Analysed { answer: in_series(analysis.finish(&state)?, &options.wishes), report })
+        let ReadResults { analysis, state, mut report, stacks, .. } = self.find(question, options, &room, progress)?;
+        let answer = in_series(analysis.finish(&state)?, &options.wishes);
+        report.assumptions.extend(stacks.into_iter().flat_map(|functions| functions.stacks.take_problems()));
+        Ok(Analysed { answer, report })
     }
 
     /// The analysis' state in the end; of all that it should know, unless it was canceled.
@@ -169,6 +174,7 @@ impl Session {
         progress: &Progress,
     ) -> Result<ReadResults, AnalyseFailure> {
         let mut prepared = self.prepare(question, options)?;
+        prepared.read_stacks(self, progress);
         let (mut reads, mut can_cut) = (0, true);
         loop {
             let analysis = (question.make)(&prepared.setup(&options.wishes, room));
@@ -180,7 +186,13 @@ impl Session {
             if !read.add_holes(&mut prepared.lanes) || reads == READS_MAX {
                 let report = read.report(self, &prepared);
                 let span_ns = span_ns(&prepared.lanes);
-                return Ok(ReadResults { analysis, state: read.state, report, span_ns });
+                return Ok(ReadResults {
+                    analysis,
+                    state: read.state,
+                    report,
+                    span_ns,
+                    stacks: prepared.stacks.into_inner(),
+                });
             }
         }
     }
@@ -309,7 +321,9 @@ const READS_MAX: usize = 3;
 impl Prepared {
     /// The input of an analysis.
     fn setup<'a>(&'a self, wishes: &'a Wishes, room: &'a Room) -> Setup<'a> {
-        Setup { classes: &self.bindings.classes, lanes: &self.lanes, wishes, room: Some(room) }
+        let stacks = self.stacks.get().map(|stacks| &stacks.resolver);
+        let (classes, traces) = (&self.bindings.classes, &self.traces);
+        Setup { classes, lanes: &self.lanes, wishes, room: Some(room), traces, stacks }
     }
 
     fn has(&self, role: EventRole) -> bool {

@@ -180,11 +180,10 @@ impl Session {
         let mut mappings = self.known_mappings(own)?;
         if let Some(is_guessed) = of {
             let guessed = self.with_classes(false, |classes| {
-                let has_pairs = has_role(classes, &mappings, &|role| matches!(role, EventRole::Begin | EventRole::End));
+                let guessed = guessable(classes, &mappings).filter(|class| is_guessed(class));
                 let of_class = |class| guess::guesses(std::slice::from_ref(class), &mappings);
-                let guesses =
-                    || classes.iter().filter(|class| is_guessed(class)).flat_map(of_class).collect::<Vec<_>>();
-                (!has_pairs).then(|| guess::usable(&guesses()))
+                let guesses: Vec<Guess> = guessed.flat_map(of_class).collect();
+                (!guesses.is_empty()).then(|| guess::usable(&guesses))
             });
             if let Some(guess) = guessed {
                 mappings.to_mut().push(guess);
@@ -290,6 +289,28 @@ fn has_role(classes: &[StreamClass<'_>], mappings: &[RoleMapping], is_role: &dyn
     has
 }
 
+/// The classes of streams whose begins and ends are guessed: those of programs where only kernels have any by mappings, all
+/// where nothing has.
+fn guessable<'a, 'c>(
+    classes: &'a [StreamClass<'c>],
+    mappings: &[RoleMapping],
+) -> impl Iterator<Item = &'a StreamClass<'c>> {
+    let has = |class: &StreamClass<'_>, is_role: &dyn Fn(EventRole) -> bool| {
+        has_role(std::slice::from_ref(class), mappings, is_role)
+    };
+    let is_of_kernel = |class: &StreamClass<'_>| has(class, &|role| role == EventRole::Switch);
+    let has_pairs = |class: &StreamClass<'_>| has(class, &|role| matches!(role, EventRole::Begin | EventRole::End));
+    let (kernels, programs): (Vec<_>, Vec<_>) = classes.iter().partition(|class| is_of_kernel(class));
+    let have_kernels = kernels.iter().any(|class| has_pairs(class));
+    let have_programs = programs.iter().any(|class| has_pairs(class));
+    let left: Vec<&StreamClass<'_>> = match (have_kernels, have_programs) {
+        (_, true) => Vec::new(),
+        (true, false) => programs,
+        (false, false) => classes.iter().collect(),
+    };
+    left.into_iter()
+}
+
 /// Puts together the bound roles.
 struct Reporter<'m> {
     mappings: &'m [RoleMapping],
@@ -311,7 +332,9 @@ impl<'m> Reporter<'m> {
             self.unmatched(classes, &self.mappings[0]);
         }
         let guesses = guess::guesses(classes, self.mappings);
-        self.guesses(&guesses);
+        let of_class = |class| guess::guesses(std::slice::from_ref(class), self.mappings);
+        let usable: Vec<Guess> = guessable(classes, self.mappings).flat_map(of_class).collect();
+        self.guesses(&guesses, &guess::usable(&usable));
         self.sort();
         self.roles.mapping = written(&self.used, &guesses);
         let has = |facts: &&kymo_analysis::roles::RoleFacts| !self.used.iter().any(|used| used.1.role == facts.role);
@@ -389,9 +412,7 @@ impl<'m> Reporter<'m> {
         }
     }
 
-    fn guesses(&mut self, guesses: &[Guess]) {
-        let has_pairs = self.used.iter().any(|used| matches!(used.1.role, EventRole::Begin | EventRole::End));
-        let usable = guess::usable(guesses);
+    fn guesses(&mut self, guesses: &[Guess], usable: &RoleMapping) {
         for guess in guesses {
             let facts = guess.section.role.facts();
             let class = guess.section.events.first().map(ToString::to_string).unwrap_or_default();
@@ -404,7 +425,7 @@ impl<'m> Reporter<'m> {
                 fields: facts.fields.iter().zip(&guess.section.fields).filter_map(field).collect(),
                 confidence: guess.confidence,
                 reason: guess.reason.clone(),
-                is_used: !has_pairs && usable.sections.iter().any(is_usable),
+                is_used: usable.sections.iter().any(is_usable),
             });
         }
     }

@@ -13,7 +13,8 @@ use super::facts::MessagesFacts;
 use super::{MessagesFailure, MessagesQuestion};
 use crate::open::Session;
 use crate::open::progress::Progress;
-use crate::open::report::Report;
+use crate::open::report::{Report, ReportProblem};
+use crate::open::select::Selection;
 use crate::parallel::engine::{self, RoundSink, RoundWork};
 use crate::print::details::{MessageBody, message};
 use crate::print::span::{Span, around};
@@ -84,6 +85,43 @@ impl FeedJob {
         sink.report.assumptions.extend(notes);
         // The receiver may be gone.
         let _ = sender.send(Fed::End(Box::new(sink.report)));
+    }
+}
+
+/// Hands over all selected events in batches, in the order of time, on the thread that asks. Returns the places that cannot be
+/// read.
+pub(crate) fn each_batch(
+    session: &Session,
+    selection: &Selection,
+    progress: &Progress,
+    take: &mut dyn FnMut(&MessageBatch) -> ControlFlow<()>,
+) -> Vec<ReportProblem> {
+    let facts = Arc::new(MessagesFacts::new(session));
+    let cursors = session.cursors_between(false, (None, None), &session.filters(selection), progress);
+    let work = FeedWork { facts, spans: None, marks: false, sorters: Mutex::default() };
+    let mut sink = BatchSink { session, take, faults: Vec::new() };
+    engine::run(cursors, session.threads, &work, &mut sink);
+    sink.faults
+}
+
+/// Hands over batches.
+struct BatchSink<'a> {
+    session: &'a Session,
+    take: &'a mut dyn FnMut(&MessageBatch) -> ControlFlow<()>,
+    faults: Vec<ReportProblem>,
+}
+
+impl<'w> RoundSink<FeedWork<'w>> for BatchSink<'_> {
+    fn context(&mut self, _: &mut Round<StreamBatch>) -> FeedInput {
+        FeedInput::default()
+    }
+
+    fn finish(&mut self, read: FeedOutput) -> ControlFlow<()> {
+        if read.batch.rows().is_empty() { ControlFlow::Continue(()) } else { (self.take)(&read.batch) }
+    }
+
+    fn fault(&mut self, fault: StreamFault) {
+        self.faults.push(self.session.problem(&fault));
     }
 }
 

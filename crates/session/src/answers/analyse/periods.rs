@@ -78,6 +78,7 @@ impl Session {
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
         let mut prepared = self.prepare(question, options)?;
+        prepared.read_stacks(self, progress);
         let make = |prepared: &Prepared| (question.make)(&prepared.setup(&options.wishes, room));
         if prepared.reads_all_switches && prepared.lanes.iter().any(|lane| lane.names_no_cpu) {
             // Whether switches are of several CPUs shows only from the begin to the end.
@@ -104,6 +105,7 @@ impl Session {
                 }
             })?;
         }
+        report.assumptions.extend(prepared.stack_problems());
         if plan.layers.len() > 1 {
             let order = |row: &Vec<Cell>| match row[0] {
                 Cell::TimeRange(begin, end) => (begin, end),

@@ -2,10 +2,11 @@
 //! lie in.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kymo_analysis::bind::{Bindings, EventSelection, StreamClass};
 use kymo_analysis::mapping::RoleMapping;
+use kymo_analysis::resolve::StackResolver;
 use kymo_analysis::{EventRole, LaneFacts};
 use kymo_decode::filter::{Selected, StreamFilter};
 use kymo_decode::{ClockConverter, FilterFacts, LowerError};
@@ -18,9 +19,10 @@ use super::{Question, lanes};
 use crate::answers::analysis_options::AnalysisOptions;
 use crate::answers::losses::losses;
 use crate::open::progress::Progress;
-use crate::open::report::Report;
+use crate::open::report::{Report, ReportProblem};
 use crate::open::when::When;
 use crate::open::{Session, trace_name};
+use crate::stacks::SessionStacks;
 
 /// Facts that are known before reading.
 pub(crate) struct Prepared {
@@ -38,6 +40,17 @@ pub(crate) struct Prepared {
     pub(super) reads_all_switches: bool,
     /// A class of switches of which the user selects only some.
     pub(super) unread_switch: Option<String>,
+    /// For each class that is bound the trace that it is of.
+    pub(super) traces: Arc<[u32]>,
+    /// Finds the functions of call stacks, where the answer has such.
+    pub(super) stacks: OnceLock<StackFunctions>,
+}
+
+/// Finds the functions of call stacks: for the analysis, and for the report about it.
+#[derive(Clone)]
+pub(super) struct StackFunctions {
+    pub(super) resolver: Arc<dyn StackResolver>,
+    pub(super) stacks: Arc<SessionStacks>,
 }
 
 impl Prepared {
@@ -85,8 +98,31 @@ impl Prepared {
         let has_switches =
             bindings.classes.iter().any(|class| class.roles.iter().any(|bound| bound.role == EventRole::Switch));
         let reads_all_switches = has_switches && (question.reads_threads || options.selection.is_all());
-        let bindings = Arc::new(bindings);
-        Self { bindings, streams: streams_bound, filters, lanes, whole, reads_all_switches, unread_switch }
+        let place = |trace: &Arc<Trace>| session.traces.iter().position(|known| Arc::ptr_eq(known, trace));
+        let traces = kinds.iter().enumerate().flat_map(|(kind, (trace, _))| {
+            let trace = place(trace).unwrap_or_default() as u32;
+            bindings.classes_of(kind).iter().map(move |_| trace)
+        });
+        let (traces, bindings, stacks) = (traces.collect(), Arc::new(bindings), OnceLock::new());
+        let streams = streams_bound;
+        Self { bindings, streams, filters, lanes, whole, reads_all_switches, unread_switch, traces, stacks }
+    }
+
+    /// Reads the stacks of the traces, if the answer has some.
+    pub(super) fn read_stacks(&self, session: &Session, progress: &Progress) {
+        if self.has(EventRole::CallStack) {
+            let stacks = session.stacks(progress);
+            let functions = StackFunctions { resolver: Arc::clone(&stacks) as Arc<dyn StackResolver>, stacks };
+            // Those of a job that was canceled are not whole.
+            if !progress.is_cancelled() {
+                self.stacks.get_or_init(|| functions);
+            }
+        }
+    }
+
+    /// Why functions of stacks have no names, as far as that was found out.
+    pub(super) fn stack_problems(&self) -> Vec<ReportProblem> {
+        self.stacks.get().map(|stacks| stacks.stacks.take_problems()).unwrap_or_default()
     }
 
     /// The packets that may have events between two times; the end is not in it.
@@ -104,7 +140,8 @@ impl Prepared {
         let lanes = lanes::within(&self.lanes, before, session, &whole);
         let (bindings, bound, filters) = (Arc::clone(&self.bindings), self.streams.clone(), self.filters.clone());
         let (reads_all_switches, unread_switch) = (self.reads_all_switches, self.unread_switch.clone());
-        Self { bindings, streams: bound, filters, lanes, whole, reads_all_switches, unread_switch }
+        let (streams, traces, stacks) = (bound, Arc::clone(&self.traces), self.stacks.clone());
+        Self { bindings, streams, filters, lanes, whole, reads_all_switches, unread_switch, traces, stacks }
     }
 
     /// Everything will be read.

@@ -283,6 +283,7 @@ impl Shares {
         count: u32,
         progress: &Progress,
     ) -> Result<Analysed, ShareFailure> {
+        self.prepared.read_stacks(&self.session, progress);
         let analysis = &*self.make();
         let arrived = Mutex::new(Arrived::default());
         let given = states.map(|bytes| -> parts::Given<'_> {
@@ -312,7 +313,8 @@ impl Shares {
             set_back: BTreeMap::new(),
         };
         let answer = analysis.finish(&read.state).map_err(AnalyseFailure::from)?;
-        let report = read.report(&self.session, &self.prepared);
+        let mut report = read.report(&self.session, &self.prepared);
+        report.assumptions.extend(self.prepared.stack_problems());
         Ok(Analysed { answer: in_series(answer, &self.options.wishes), report })
     }
 }

@@ -221,7 +221,8 @@ impl Session {
         let file = Arc::new(RunFile(file));
         let spool: Arc<dyn Spool> = Arc::<RunFile>::clone(&file);
         let room = Room { spool, budget_bytes: TABLE_BYTES };
-        let ReadResults { analysis, state, report, span_ns } = self.find(wanted.question, options, &room, progress)?;
+        let ReadResults { analysis, state, report, span_ns, .. } =
+            self.find(wanted.question, options, &room, progress)?;
         let (runs, texts) = (wanted.into_runs)(&*analysis, state);
         drop((analysis, room));
         progress.whole(())?;

@@ -40,7 +40,8 @@ impl OwnStates {
 
     /// The tables that they are shown in, without rows.
     pub(super) fn tables(&self) -> Vec<Table> {
-        let setup = Setup { classes: &[], lanes: &[], wishes: &Wishes::default(), room: None };
+        let (wishes, traces, stacks) = (&Wishes::default(), &[], None);
+        let setup = Setup { classes: &[], lanes: &[], wishes, room: None, traces, stacks };
         let history = History::new(&setup, &self.states);
         let (_, texts) = history.into_runs(kymo_analysis::Analysis::init(&history));
         texts.at(0, &Wishes::default(), &[]).tables

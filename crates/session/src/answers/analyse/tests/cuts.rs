@@ -291,9 +291,9 @@ fn the_corpus_says_the_same_wherever_it_is_cut() {
             }
         }
     }
-    // No trace of the corpus has `work_begin`.
+    // No trace of the corpus has `work_begin`, nor call stacks.
     tally.answered.retain(|&answered| answered > 0);
     let answered = tally.answered.len();
     tally.assert(1);
-    assert!(traces.is_empty() || answered >= questions.len() - 1, "{answered} questions have answers");
+    assert!(traces.is_empty() || answered >= questions.len() - 2, "{answered} questions have answers");
 }

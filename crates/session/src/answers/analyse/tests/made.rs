@@ -216,14 +216,24 @@ impl Machine {
     fn wake(&mut self, cpu: usize, random: &mut Random) {
         let Some(tid) = self.any_tid(Some(Mood::Asleep), random) else { return };
         let name = self.threads[&tid].name.clone();
+        self.stack(cpu, self.running[cpu], ("sched_waking", tid));
         for event in ["sched_waking", "sched_wakeup"] {
             self.tell(cpu, event, &[("comm", &name), ("tid", &tid), ("prio", &20), ("target_cpu", &cpu)]);
         }
         self.threads.entry(tid).and_modify(|thread| thread.mood = Mood::Ready);
     }
 
+    /// A thread has a call stack.
+    fn stack(&mut self, cpu: usize, tid: i32, (event, woken): (&str, i32)) {
+        let (pid, stack) = (self.threads.get(&tid).map_or(0, |thread| thread.pid), 1 + self.now % 5);
+        let values: [(&str, &dyn ToString); 5] =
+            [("tid", &tid), ("pid", &pid), ("event", &event), ("stack", &stack), ("woken_tid", &woken)];
+        self.tell(cpu, "kymo_callstack", &values);
+    }
+
     fn dump(&mut self, cpu: usize, random: &mut Random) {
         let Some(tid) = self.any_tid(None, random) else { return };
+        self.stack(cpu, self.running[cpu], ("sample", 0));
         let Thread { pid, name, .. } = &self.threads[&tid];
         let (pid, name) = (*pid, name.clone());
         self.tell(cpu, "lttng_statedump_process_state", &[("tid", &tid), ("pid", &pid), ("name", &name)]);
@@ -290,6 +300,7 @@ impl Machine {
             [("prev_comm", &prev_comm), ("prev_tid", &prev), ("prev_state", &state)];
         let coming: [(&str, &dyn ToString); 3] = [("next_comm", &next_comm), ("next_tid", &next), ("next_prio", &20)];
         self.tell(cpu, "sched_switch", &[leaving, coming].concat());
+        self.stack(cpu, prev, ("sched_switch", 0));
         let mood = if state == 0 { Mood::Ready } else { Mood::Asleep };
         self.threads.entry(prev).and_modify(|thread| thread.mood = mood);
         self.threads.entry(next).and_modify(|thread| thread.mood = Mood::Running);
