@@ -158,6 +158,9 @@ fn describe(trace: &TraceInfo, out: &mut impl Write) -> io::Result<()> {
         let kernel = value("kernel_release").map_or(String::new(), |kernel| format!(", kernel {kernel}"));
         writeln!(out, "  recorded  by {recorder}{host}{kernel}")?;
     }
+    if let Some(texts) = environment(trace, "syscall_texts").and_then(|texts| texts.strip_prefix("addresses: ")) {
+        writeln!(out, "  texts     of system calls are addresses: {}", texts.lines().next().unwrap_or_default())?;
+    }
     for clock in &trace.clocks {
         let origin = if clock.is_unix { "since 1970" } else { "since its own origin" };
         let shift = match trace.clock_shift_ns {
@@ -180,7 +183,8 @@ fn environment<'a>(trace: &'a TraceInfo, name: &str) -> Option<&'a str> {
 fn recorder(trace: &TraceInfo) -> Option<String> {
     // Recordings of the kernel name LTTng as their tracer, for tools that know that one alone.
     if let Some(recorder) = environment(trace, "recorded_by") {
-        return Some(recorder.to_owned());
+        let scope = environment(trace, "kernel_scope");
+        return Some(scope.map_or_else(|| recorder.to_owned(), |scope| format!("{recorder}, only of {scope}")));
     }
     let tracer = environment(trace, "tracer_name")?;
     let version: Vec<&str> =

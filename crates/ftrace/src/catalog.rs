@@ -1,8 +1,9 @@
 //! Which event of a trace a record becomes.
 
-use crate::calls::{CallFormats, NUMBER};
+use crate::calls::{ARGUMENTS, CallFormats, CallTable, NUMBER};
 use crate::format::EventFormat;
-use crate::plan::{EventPlan, KernelThreads, value};
+use crate::plan::{ARGUMENTS_MAX, COMMON_PID, EventPlan, KernelThreads, value};
+use crate::probe::ProbeFacts;
 
 /// Calls with other numbers than these become events of unknown calls.
 const CALLS_MAX: u64 = 4096;
@@ -20,6 +21,24 @@ pub struct EventCatalog {
     /// By the number of the call.
     entries: Vec<Option<PlanNumber>>,
     exits: Vec<Option<PlanNumber>>,
+    compat_entries: Vec<Option<PlanNumber>>,
+    compat_exits: Vec<Option<PlanNumber>>,
+    /// By the number of the call, and made when it is first asked for: bits of arguments that are texts.
+    texts: Vec<Option<u8>>,
+    compat_texts: Vec<Option<u8>>,
+}
+
+/// A record of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallRecord {
+    /// The thread.
+    pub tid: u32,
+    /// The number of the call.
+    pub number: u64,
+    /// It is the end of the call.
+    pub is_exit: bool,
+    /// Its arguments; zeros at the end of a call.
+    pub arguments: [u64; ARGUMENTS_MAX],
 }
 
 #[derive(Debug)]
@@ -51,7 +70,53 @@ impl EventCatalog {
         *place(&mut self.formats, id.into()) = Some(kind);
     }
 
-    /// The plan of a record's event; `None`: it becomes no event.
+    /// Adds the event of a probe.
+    pub fn add_probe(&mut self, format: &EventFormat, facts: &ProbeFacts) {
+        let plan = Some(add(&mut self.plans, EventPlan::of_probe(format, facts)));
+        *place(&mut self.formats, format.id.into()) = Some(EventKind::One { format: Box::new(format.clone()), plan });
+    }
+
+    /// Texts of calls are known, not only their addresses.
+    pub fn expect_texts(&mut self) {
+        self.calls.has_texts = true;
+    }
+
+    /// A bit for each argument of a call that is a text.
+    pub fn texts(&mut self, table: CallTable, number: u64) -> u8 {
+        let known = match table {
+            CallTable::Native => &mut self.texts,
+            CallTable::Compat => &mut self.compat_texts,
+        };
+        let number = number.min(CALLS_MAX);
+        *place(known, number as usize).get_or_insert_with(|| self.calls.texts(table, number))
+    }
+
+    /// The name of a call; `None`: there is none with this number.
+    #[must_use]
+    pub fn call_name(&self, table: CallTable, number: u64) -> Option<String> {
+        self.calls.name(table, number)
+    }
+
+    /// The call that a record is about; `None`: it is about something else.
+    #[must_use]
+    pub fn call(&self, record: &[u8]) -> Option<CallRecord> {
+        let id = value(record, 0, 2, false)? as usize;
+        let is_exit = match self.formats.get(id)?.as_ref()? {
+            EventKind::CallEntry => false,
+            EventKind::CallExit => true,
+            _ => return None,
+        };
+        let mut arguments = [0; ARGUMENTS_MAX];
+        if !is_exit {
+            for (from, argument) in (ARGUMENTS..).step_by(8).zip(&mut arguments) {
+                *argument = value(record, from, 8, false)? as u64;
+            }
+        }
+        let (tid, number) = (value(record, COMMON_PID, 4, false)? as u32, value(record, NUMBER, 8, false)? as u64);
+        Some(CallRecord { tid, number, is_exit, arguments })
+    }
+
+    /// The plan of a record's event; `None`: it becomes no event. Calls have numbers of this table.
     ///
     /// # Errors
     ///
@@ -61,6 +126,7 @@ impl EventCatalog {
         &mut self,
         cpu: u32,
         record: &[u8],
+        table: CallTable,
         threads: &mut KernelThreads,
     ) -> Result<Option<PlanNumber>, Option<u16>> {
         let id = value(record, 0, 2, false).ok_or(None)? as u16;
@@ -78,13 +144,21 @@ impl EventCatalog {
             }
             EventKind::CallEntry => {
                 let number = call_number(record).ok_or(Some(id))?;
-                let plan = place(&mut self.entries, number as usize);
-                Ok(Some(*plan.get_or_insert_with(|| add(&mut self.plans, self.calls.entry(number)))))
+                let entries = match table {
+                    CallTable::Native => &mut self.entries,
+                    CallTable::Compat => &mut self.compat_entries,
+                };
+                let plan = place(entries, number as usize);
+                Ok(Some(*plan.get_or_insert_with(|| add(&mut self.plans, self.calls.entry(table, number)))))
             }
             EventKind::CallExit => {
                 let number = call_number(record).ok_or(Some(id))?;
-                let plan = place(&mut self.exits, number as usize);
-                Ok(Some(*plan.get_or_insert_with(|| add(&mut self.plans, self.calls.exit(number)))))
+                let exits = match table {
+                    CallTable::Native => &mut self.exits,
+                    CallTable::Compat => &mut self.compat_exits,
+                };
+                let plan = place(exits, number as usize);
+                Ok(Some(*plan.get_or_insert_with(|| add(&mut self.plans, self.calls.exit(table, number)))))
             }
         }
     }

@@ -5,10 +5,13 @@
 //! let mut fields = FieldList::default();
 //! fields.add("irq", KernelValue::U32(7));
 //! fields.add("name", KernelValue::Text("timer"));
-//! assert_eq!(fields.finish().1, b"\x07\0\0\0timer\0");
+//! assert_eq!(fields.bytes(), b"\x07\0\0\0timer\0");
 //! ```
 
-use kymo_format::model::{FieldClass, FieldKind, Member, Structure, TextEncoding};
+use kymo_format::model::{
+    DynamicArray, EnumerationMapping, FieldClass, FieldKind, FieldPath, FieldPathStep, FixedInteger, IntegerRange,
+    Member, Scope, Structure, TextEncoding,
+};
 
 use crate::plan::{THREAD_NAME, integer, text};
 
@@ -21,54 +24,129 @@ pub enum KernelValue<'a> {
     U32(u32),
     U64(u64),
     I32(i32),
+    I64(i64),
+    /// 64 bits that people see in hexadecimal.
+    Hex(u64),
     /// Text up to a zero byte.
     Text(&'a str),
-    /// The name of a thread, 16 bytes.
-    ThreadName(&'a str),
+    /// The name of a thread, 16 bytes: any bytes up to a zero byte.
+    ThreadName(&'a [u8]),
+    /// Addresses, with their number before them.
+    Addresses(&'a [u64]),
+}
+
+/// The type of a field.
+#[derive(Clone, Copy, Debug)]
+enum ValueShape {
+    Integer { bytes: u8, is_signed: bool, is_hexadecimal: bool },
+    Text,
+    ThreadName,
+    Addresses,
 }
 
 /// Fields with their values.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct FieldList {
-    members: Vec<Member>,
+    members: Vec<(&'static str, ValueShape)>,
     bytes: Vec<u8>,
+}
+
+impl Default for FieldList {
+    fn default() -> Self {
+        // Most lists stay as long.
+        Self { members: Vec::with_capacity(10), bytes: Vec::with_capacity(96) }
+    }
 }
 
 impl FieldList {
     /// Adds a field.
-    pub fn add(&mut self, name: &str, value: KernelValue<'_>) {
+    pub fn add(&mut self, name: &'static str, value: KernelValue<'_>) {
         let bytes = &mut self.bytes;
-        let class = match value {
-            KernelValue::U8(value) => put(bytes, &value.to_le_bytes(), false),
-            KernelValue::U16(value) => put(bytes, &value.to_le_bytes(), false),
-            KernelValue::U32(value) => put(bytes, &value.to_le_bytes(), false),
-            KernelValue::U64(value) => put(bytes, &value.to_le_bytes(), false),
-            KernelValue::I32(value) => put(bytes, &value.to_le_bytes(), true),
+        let shape = match value {
+            KernelValue::U8(value) => put(bytes, &value.to_le_bytes(), false, false),
+            KernelValue::U16(value) => put(bytes, &value.to_le_bytes(), false, false),
+            KernelValue::U32(value) => put(bytes, &value.to_le_bytes(), false, false),
+            KernelValue::U64(value) => put(bytes, &value.to_le_bytes(), false, false),
+            KernelValue::I32(value) => put(bytes, &value.to_le_bytes(), true, false),
+            KernelValue::I64(value) => put(bytes, &value.to_le_bytes(), true, false),
+            KernelValue::Hex(value) => put(bytes, &value.to_le_bytes(), false, true),
             KernelValue::Text(text) => {
                 // The first zero byte ends a text.
                 bytes.extend(text.bytes().take_while(|byte| *byte != 0));
                 bytes.push(0);
-                FieldClass::new(FieldKind::NullTerminatedText(TextEncoding::Utf8))
+                ValueShape::Text
             }
             KernelValue::ThreadName(name) => {
                 let end = bytes.len() + THREAD_NAME;
-                bytes.extend(name.bytes().take(THREAD_NAME - 1));
+                bytes.extend(name.iter().take_while(|byte| **byte != 0).take(THREAD_NAME - 1));
                 bytes.resize(end, 0);
-                FieldClass::new(text(THREAD_NAME as u64))
+                ValueShape::ThreadName
+            }
+            KernelValue::Addresses(all) => {
+                bytes.extend_from_slice(&(all.len() as u32).to_le_bytes());
+                bytes.extend(all.iter().flat_map(|address| address.to_le_bytes()));
+                ValueShape::Addresses
             }
         };
-        self.members.push(Member { name: name.to_owned(), class });
+        self.members.push((name, shape));
     }
 
-    /// The structure of all fields, and their bytes.
+    /// The bytes of all fields.
     #[must_use]
-    pub fn finish(self) -> (FieldClass, Vec<u8>) {
-        let structure = Structure { members: self.members, minimum_alignment: 8 };
-        (FieldClass::new(FieldKind::Structure(structure)), self.bytes)
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The structure of all fields. Making it takes longer than adding them: it is needed once for each event class.
+    #[must_use]
+    pub fn class(&self) -> FieldClass {
+        self.class_with_names("", &[])
+    }
+
+    /// The same, where values of an integer have these names, the first one of 0.
+    #[must_use]
+    pub fn class_with_names(&self, of: &str, names: &[String]) -> FieldClass {
+        let mut members: Vec<Member> = Vec::with_capacity(self.members.len());
+        for (name, shape) in &self.members {
+            let mut class = match *shape {
+                ValueShape::Integer { bytes, is_signed, is_hexadecimal } => integer(bytes, is_signed, is_hexadecimal),
+                ValueShape::Text => FieldClass::new(FieldKind::NullTerminatedText(TextEncoding::Utf8)),
+                ValueShape::ThreadName => FieldClass::new(text(THREAD_NAME as u64)),
+                ValueShape::Addresses => {
+                    let length = Member { name: format!("_{name}_length"), class: integer(4, false, false) };
+                    members.push(length);
+                    addresses_behind(members.len() - 1)
+                }
+            };
+            if *name == of {
+                set_names(&mut class, names);
+            }
+            members.push(Member { name: (*name).to_owned(), class });
+        }
+        let structure = Structure { members, minimum_alignment: 8 };
+        FieldClass::new(FieldKind::Structure(structure))
     }
 }
 
-fn put(bytes: &mut Vec<u8>, value: &[u8], is_signed: bool) -> FieldClass {
-    bytes.extend_from_slice(value);
-    integer(value.len() as u8, is_signed, false)
+/// Addresses, of which a member tells the number.
+fn addresses_behind(length: usize) -> FieldClass {
+    let length = FieldPath { scope: Scope::EventPayload, steps: vec![FieldPathStep::Member(length)] };
+    let element = Box::new(integer(8, false, true));
+    FieldClass::new(FieldKind::DynamicArray(DynamicArray { length, element, minimum_alignment: 8 }))
+}
+
+fn set_names(class: &mut FieldClass, names: &[String]) {
+    if let FieldKind::Integer(FixedInteger { meaning, .. }) = &mut class.kind {
+        let mapping = |(value, label): (i128, &String)| {
+            let ranges = vec![IntegerRange { lower: value, upper: value }];
+            EnumerationMapping { label: label.clone(), ranges }
+        };
+        meaning.mappings = (0..).zip(names).map(mapping).collect();
+        meaning.enumeration = true;
+    }
+}
+
+fn put(into: &mut Vec<u8>, value: &[u8], is_signed: bool, is_hexadecimal: bool) -> ValueShape {
+    into.extend_from_slice(value);
+    ValueShape::Integer { bytes: value.len() as u8, is_signed, is_hexadecimal }
 }

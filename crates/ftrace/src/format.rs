@@ -10,6 +10,8 @@
 //! assert_eq!((format.id, format.fields[0].name.as_str(), format.fields[0].shape), (223, "vec", FormatShape::Scalar));
 //! ```
 
+use crate::print::PrintFacts;
+
 /// Fields of an event at most: more are no description of an event.
 const FIELDS_MAX: usize = 256;
 /// Bytes of a record at most.
@@ -28,6 +30,8 @@ pub struct EventFormat {
     pub common: Vec<FormatField>,
     /// Its fields.
     pub fields: Vec<FormatField>,
+    /// Names of values.
+    pub print: PrintFacts,
 }
 
 /// A field, as it lies in a record.
@@ -97,8 +101,14 @@ impl EventFormat {
     ///
     /// The first line that is not as the kernel writes it.
     pub fn parse(system: &str, text: &str) -> Result<Self, FormatProblem> {
-        let mut format =
-            Self { system: system.to_owned(), name: String::new(), id: 0, common: Vec::new(), fields: Vec::new() };
+        let mut format = Self {
+            system: system.to_owned(),
+            name: String::new(),
+            id: 0,
+            common: Vec::new(),
+            fields: Vec::new(),
+            print: PrintFacts::default(),
+        };
         let mut has_id = false;
         for (number, line) in text.lines().enumerate() {
             let at = |kind| FormatProblem { line: number + 1, kind };
@@ -116,7 +126,8 @@ impl EventFormat {
                     return Err(at(FormatProblemKind::TooMany));
                 }
                 fields.push(field);
-            } else if line.starts_with("print fmt:") {
+            } else if let Some(line) = line.strip_prefix("print fmt:") {
+                format.print = PrintFacts::read(line);
                 break;
             }
         }

@@ -20,10 +20,21 @@ pub(crate) enum FieldMaking {
     State,
     /// Letters that mean bits.
     Letters,
+    /// The address of code.
+    Code,
+    /// The kernel's flags for memory, 32 bits that newer kernels record as 64.
+    MemoryFlags,
+}
+
+impl FieldMaking {
+    /// The value is another one than the kernel's.
+    pub(crate) fn changes_value(self) -> bool {
+        matches!(self, Self::Priority | Self::State | Self::Letters)
+    }
 }
 
 /// Prefixes that LTTng puts before names of a subsystem's events. Those that have it stay as they are.
-const PREFIXES: [(&str, &[&str], &str); 11] = [
+const PREFIXES: [(&str, &[&str], &str); 15] = [
     ("irq", &["softirq_"], "irq_"),
     ("timer", &["hrtimer_", "itimer_"], "timer_"),
     ("kmem", &["kmalloc", "kfree", "mm_page_"], "kmem_"),
@@ -35,15 +46,40 @@ const PREFIXES: [(&str, &[&str], &str); 11] = [
     ("random", &[""], "random_"),
     ("asoc", &["snd_soc_"], "asoc_"),
     ("net", &["napi_gro_"], "net_"),
+    ("writeback", &["balance_dirty_pages", "bdi_dirty_ratelimit", "global_dirty_state", "wbc_"], "writeback_"),
+    ("btrfs", &["add_delayed_", "run_delayed_"], "btrfs_"),
+    ("kvm", &["vcpu_match_mmio"], "kvm_x86_"),
+    ("kvmmmu", &["fast_page_fault", "handle_mmio_", "mark_mmio_", "check_mmio_"], "kvm_mmu_"),
 ];
 
 /// Other names that LTTng changes, with the part that it replaces.
-const RENAMED: [(&str, &str, &str); 5] = [
+const RENAMED: [(&str, &str, &str); 8] = [
     ("net", "netif_", "net_if_"),
     ("skb", "kfree_skb", "skb_kfree"),
     ("skb", "consume_skb", "skb_consume"),
     ("kvm", "kvm_", "kvm_x86_"),
     ("vmscan", "mm_shrink_slab_", "mm_vmscan_shrink_slab_"),
+    ("writeback", "folio_wait_writeback", "writeback_folio_wait"),
+    ("compaction", "mm_compaction_isolate_", "compaction_isolate_"),
+    ("compaction", "mm_compaction_migratepages", "compaction_migratepages"),
+];
+
+/// Events of `kvm` that all architectures have: they keep their names.
+const OF_ALL_MACHINES: [&str; 14] = [
+    "kvm_userspace_exit",
+    "kvm_vcpu_wakeup",
+    "kvm_set_irq",
+    "kvm_ioapic_",
+    "kvm_msi_set_irq",
+    "kvm_ack_irq",
+    "kvm_mmio",
+    "kvm_fpu",
+    "kvm_try_async_get_page",
+    "kvm_async_pf_",
+    "kvm_halt_poll_ns",
+    "kvm_dirty_ring_",
+    "kvm_unmap_hva_range",
+    "kvm_age_",
 ];
 
 /// Fields of `sched` with a thread's number: what the kernel calls a pid.
@@ -57,6 +93,55 @@ const THREADS: [(&str, &str); 6] = [
 ];
 
 const PRIORITIES: [&str; 5] = ["prio", "prev_prio", "next_prio", "oldprio", "newprio"];
+
+/// Subsystems of the kernel whose events LTTng has, or some of them.
+const SYSTEMS: [&str; 38] = [
+    "9p",
+    "asoc",
+    "block",
+    "btrfs",
+    "compaction",
+    "dma_fence",
+    "exceptions",
+    "ext3",
+    "ext4",
+    "gpio",
+    "i2c",
+    "irq",
+    "irq_vectors",
+    "jbd",
+    "jbd2",
+    "kmem",
+    "kvm",
+    "kvmmmu",
+    "lock",
+    "module",
+    "napi",
+    "net",
+    "power",
+    "preemptirq",
+    "printk",
+    "random",
+    "raw_syscalls",
+    "rcu",
+    "regmap",
+    "regulator",
+    "rpm",
+    "sched",
+    "scsi",
+    "signal",
+    "skb",
+    "sock",
+    "sunrpc",
+    "syscalls",
+];
+const MORE_SYSTEMS: [&str; 6] = ["timer", "udp", "v4l2", "vmscan", "workqueue", "writeback"];
+
+/// Whether LTTng has events of a subsystem: readers know their fields as LTTng has them.
+#[must_use]
+pub fn has_system(system: &str) -> bool {
+    SYSTEMS.contains(&system) || MORE_SYSTEMS.contains(&system)
+}
 
 /// LTTng's name of an event.
 ///
@@ -72,8 +157,10 @@ pub fn event_name(system: &str, name: &str) -> String {
     if let Some((_, _, prefix)) = PREFIXES.iter().find(is_its) {
         return format!("{prefix}{name}");
     }
+    let is_common = system == "kvm" && OF_ALL_MACHINES.iter().any(|begin| name.starts_with(begin));
     for (of, old, new) in RENAMED {
         if of == system
+            && !is_common
             && !name.starts_with(new)
             && let Some(rest) = name.strip_prefix(old)
         {
@@ -97,6 +184,8 @@ pub(crate) fn field_name<'a>(system: &str, name: &'a str) -> (&'a str, FieldMaki
             (thread.map_or(name, |(_, ours)| ours), FieldMaking::Same)
         }
         "block" if name == "rwbs" => (name, FieldMaking::Letters),
+        "kmem" if name == "call_site" => (name, FieldMaking::Code),
+        "kmem" | "vmscan" | "compaction" if name == "gfp_flags" => (name, FieldMaking::MemoryFlags),
         _ => (name, FieldMaking::Same),
     }
 }
@@ -177,6 +266,17 @@ mod tests {
             ("exceptions", "page_fault_user", "x86_exceptions_page_fault_user"),
             ("vmscan", "mm_shrink_slab_start", "mm_vmscan_shrink_slab_start"),
             ("vmscan", "mm_vmscan_kswapd_wake", "mm_vmscan_kswapd_wake"),
+            ("writeback", "balance_dirty_pages", "writeback_balance_dirty_pages"),
+            ("writeback", "writeback_start", "writeback_start"),
+            ("writeback", "folio_wait_writeback", "writeback_folio_wait"),
+            ("btrfs", "run_delayed_ref_head", "btrfs_run_delayed_ref_head"),
+            ("compaction", "mm_compaction_isolate_freepages", "compaction_isolate_freepages"),
+            ("compaction", "mm_compaction_begin", "mm_compaction_begin"),
+            ("kvm", "kvm_exit", "kvm_x86_exit"),
+            ("kvm", "vcpu_match_mmio", "kvm_x86_vcpu_match_mmio"),
+            ("kvm", "kvm_userspace_exit", "kvm_userspace_exit"),
+            ("kvmmmu", "mark_mmio_spte", "kvm_mmu_mark_mmio_spte"),
+            ("kvmmmu", "kvm_mmu_sync_page", "kvm_mmu_sync_page"),
         ];
         for (system, kernel, lttng) in names {
             assert_eq!(event_name(system, kernel), lttng);

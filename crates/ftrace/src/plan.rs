@@ -9,14 +9,17 @@
 use std::collections::HashMap;
 
 use kymo_format::model::{
-    DisplayBase, DynamicArray, FieldClass, FieldKind, FieldPath, FieldPathStep, FixedBits, FixedInteger,
-    IntegerMeaning, Member, Scope, StaticArray, StaticText, Structure, TextEncoding,
+    DisplayBase, DynamicArray, EnumerationMapping, FieldClass, FieldKind, FieldPath, FieldPathStep, FixedBits,
+    FixedInteger, IntegerMeaning, IntegerRange, Member, Scope, StaticArray, StaticText, Structure, TextEncoding,
 };
 use kymo_units::ByteOrder;
 
 use crate::format::{EventFormat, FormatField, FormatShape};
-use crate::names::{FieldMaking, field_name, request_bits, thread_state};
+use crate::names::{FieldMaking, field_name, has_system, request_bits, thread_state};
+use crate::print::PrintFacts;
 
+/// Arguments of a system call at most.
+pub const ARGUMENTS_MAX: usize = 6;
 /// Bytes before an event's fields: `u16` id, `u32` low half of the ticks.
 pub const EVENT_HEAD_BYTES: usize = 6;
 /// Real-time priorities, which LTTng does not count.
@@ -33,6 +36,8 @@ const CLONE_THREAD: u64 = 0x1_0000;
 pub struct EventPlan {
     /// Its name.
     pub name: String,
+    /// Fields before those that only some events have: a structure.
+    pub context: Option<FieldClass>,
     /// Its fields: a structure.
     pub payload: FieldClass,
     steps: Vec<PlanStep>,
@@ -101,6 +106,15 @@ enum PlanStep {
         place: LocatedBytes,
         element: u32,
     },
+    /// The text of an argument of a call, as another source tells it.
+    UserText {
+        argument: u8,
+    },
+    /// Which of these texts are not known, although there is an address of them.
+    UnknownTexts {
+        texts: u8,
+        arguments: u32,
+    },
     /// The process of the thread that forks, and that of the new thread.
     Parent {
         tid: u32,
@@ -123,12 +137,31 @@ pub struct KernelThreads {
     processes: HashMap<u32, u32>,
     /// The thread that was made last on each CPU, and with which flags: its fork comes next.
     new: HashMap<u32, (u32, u64)>,
+    /// Names of threads, if they are kept.
+    names: Option<HashMap<u32, Vec<u8>>>,
 }
 
 impl KernelThreads {
     /// A thread belongs to a process.
     pub fn knows(&mut self, tid: u32, process: u32) {
         self.processes.insert(tid, process);
+    }
+
+    /// Keeps names of threads from now on.
+    pub fn keep_names(&mut self) {
+        self.names.get_or_insert_default();
+    }
+
+    /// A thread has a name.
+    pub fn names(&mut self, tid: u32, name: &[u8]) {
+        if let Some(names) = &mut self.names {
+            names.insert(tid, name.to_owned());
+        }
+    }
+
+    /// The names that were kept: no more are kept from now on.
+    pub fn take_names(&mut self) -> HashMap<u32, Vec<u8>> {
+        self.names.take().unwrap_or_default()
     }
 
     /// The process of a thread.
@@ -149,6 +182,16 @@ impl KernelThreads {
     }
 }
 
+/// What is known of a call besides its record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownTexts {
+    /// Texts of its arguments.
+    pub texts: [Option<Box<[u8]>>; ARGUMENTS_MAX],
+}
+
+/// Nothing is known.
+pub static NO_TEXTS: KnownTexts = KnownTexts { texts: [const { None }; ARGUMENTS_MAX] };
+
 /// Facts from outside of a record.
 #[derive(Debug)]
 pub struct RecordContext<'a> {
@@ -156,11 +199,14 @@ pub struct RecordContext<'a> {
     pub cpu: u32,
     /// Processes of threads.
     pub threads: &'a mut KernelThreads,
+    /// Texts of the arguments of a call, as far as they are known.
+    pub texts: &'a KnownTexts,
 }
 
 /// Collects fields and steps.
 #[derive(Debug, Default)]
 pub(crate) struct PlanBuilder {
+    context: Option<FieldClass>,
     members: Vec<Member>,
     steps: Vec<PlanStep>,
     record_bytes: u32,
@@ -174,6 +220,9 @@ impl EventPlan {
         let is_fork = format.system == "sched" && format.name == "sched_process_fork";
         for field in &format.fields {
             builder.field(&format.system, field);
+        }
+        if !has_system(&format.system) {
+            builder.named_values(&format.print);
         }
         let offset = |fields: &[FormatField], name: &str| {
             fields.iter().find(|field| field.name == name && field.size == 4).map(|field| field.offset)
@@ -221,6 +270,13 @@ impl EventPlan {
         }
         Ok(())
     }
+
+    /// Learns of the threads of an event that is not written.
+    pub fn learn(&self, record: &[u8], cpu: u32, threads: &mut KernelThreads) {
+        if self.steps.iter().any(|step| matches!(step, PlanStep::Child { .. })) {
+            let _ = self.write((0, 0), record, &mut RecordContext { cpu, threads, texts: &NO_TEXTS }, &mut Vec::new());
+        }
+    }
 }
 
 impl PlanStep {
@@ -262,6 +318,20 @@ impl PlanStep {
                 let count = bytes.len() as u32 / element;
                 into.extend_from_slice(&count.to_le_bytes());
                 into.extend_from_slice(&bytes[..(count * element) as usize]);
+            }
+            Self::UserText { argument } => {
+                let text = context.texts.texts[usize::from(argument)].as_deref().unwrap_or_default();
+                let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
+                into.extend_from_slice(&text[..end]);
+                into.push(0);
+            }
+            Self::UnknownTexts { texts, arguments } => {
+                let mut unknown = 0;
+                for (at, known) in (0..).zip(&context.texts.texts) {
+                    let is_there = value(record, arguments + 8 * at, 8, false)? != 0;
+                    unknown |= u8::from(known.is_none() && is_there) << at;
+                }
+                into.push(unknown & texts);
             }
             Self::Parent { tid } => {
                 let tid = value(record, tid, 4, false)? as u32;
@@ -324,20 +394,52 @@ impl PlanBuilder {
             (FieldMaking::Letters, FormatShape::Array(bytes), _) => {
                 self.add(name, integer(4, false, false), PlanStep::Letters { from, bytes }, end);
             }
+            (FieldMaking::MemoryFlags, FormatShape::Scalar, Some(8)) => {
+                self.integer(name, (from, 8), (4, false, false));
+            }
             (_, FormatShape::Scalar, Some(size)) => {
-                let class = integer(size, field.is_signed, field.is_pointer());
+                let class = integer(size, field.is_signed, field.is_pointer() || making == FieldMaking::Code);
                 self.add(name, class, PlanStep::Copy { from, bytes: size.into() }, end);
             }
             (_, FormatShape::Located | FormatShape::LocatedBehind, _) => {
                 self.located(name, field, end);
             }
-            (_, FormatShape::Array(_) | FormatShape::Scalar, _) => {
-                self.add(name, array(field), PlanStep::Copy { from, bytes: field.size }, end);
-            }
+            (_, FormatShape::Array(_) | FormatShape::Scalar, _) => self.bytes(name, field),
         }
     }
 
-    fn located(&mut self, name: &str, field: &FormatField, end: u32) {
+    /// Integers with names of values become enumerations, those with names of bits hexadecimal.
+    fn named_values(&mut self, print: &PrintFacts) {
+        for member in &mut self.members {
+            let FieldKind::Integer(integer) = &mut member.class.kind else { continue };
+            if print.flags.contains(&member.name) {
+                integer.meaning.base = DisplayBase::Hexadecimal;
+            }
+            let Some(known) = print.names.iter().find(|known| known.field == member.name) else { continue };
+            let (bits, signed) = (integer.bits.length, integer.meaning.signed);
+            let lowest = if signed { -(1_i128 << (bits - 1)) } else { 0 };
+            let values = lowest..lowest + (1_i128 << bits);
+            let mut mappings: Vec<EnumerationMapping> = Vec::new();
+            for (value, label) in known.names.iter().filter(|(value, _)| values.contains(value)) {
+                let range = IntegerRange { lower: *value, upper: *value };
+                match mappings.iter_mut().find(|mapping| mapping.label == *label) {
+                    Some(mapping) if mapping.ranges.contains(&range) => {}
+                    Some(mapping) => mapping.ranges.push(range),
+                    None => mappings.push(EnumerationMapping { label: label.clone(), ranges: vec![range] }),
+                }
+            }
+            integer.meaning.enumeration = !mappings.is_empty();
+            integer.meaning.mappings = mappings;
+        }
+    }
+
+    /// A field as it lies in the record.
+    pub(crate) fn bytes(&mut self, name: &str, field: &FormatField) {
+        let step = PlanStep::Copy { from: field.offset, bytes: field.size };
+        self.add(name, array(field), step, field.offset + field.size);
+    }
+
+    pub(crate) fn located(&mut self, name: &str, field: &FormatField, end: u32) {
         let place = LocatedBytes { from: field.offset, is_behind: field.shape == FormatShape::LocatedBehind };
         if field.is_text() {
             let (class, step) = match THREAD_NAMES.contains(&name) {
@@ -377,6 +479,18 @@ impl PlanBuilder {
         self.add(name, class, PlanStep::Copy { from, bytes }, from + bytes);
     }
 
+    /// The text of an argument of a call.
+    pub(crate) fn user_text(&mut self, name: &str, argument: u8) {
+        let class = FieldClass::new(FieldKind::NullTerminatedText(TextEncoding::Utf8));
+        self.add(name, class, PlanStep::UserText { argument }, 0);
+    }
+
+    /// Bits of arguments whose texts are not known; arguments begin there.
+    pub(crate) fn unknown_texts(&mut self, name: &str, texts: u8, arguments: u32) {
+        let end = arguments + 8 * ARGUMENTS_MAX as u32;
+        self.add(name, integer(1, false, true), PlanStep::UnknownTexts { texts, arguments }, end);
+    }
+
     fn add(&mut self, name: &str, class: FieldClass, step: PlanStep, end: u32) {
         self.member(name, class);
         self.record_bytes = self.record_bytes.max(end);
@@ -398,10 +512,19 @@ impl PlanBuilder {
         self.members.push(Member { name, class });
     }
 
-    pub(crate) fn build(self, name: String) -> EventPlan {
-        let structure = Structure { members: self.members, minimum_alignment: 8 };
-        let payload = FieldClass::new(FieldKind::Structure(structure));
-        EventPlan { name, payload, steps: self.steps, record_bytes: self.record_bytes }
+    /// Makes the context of all fields so far.
+    pub(crate) fn context(&mut self) {
+        self.context = Some(self.structure());
+    }
+
+    fn structure(&mut self) -> FieldClass {
+        let members = std::mem::take(&mut self.members);
+        FieldClass::new(FieldKind::Structure(Structure { members, minimum_alignment: 8 }))
+    }
+
+    pub(crate) fn build(mut self, name: String) -> EventPlan {
+        let payload = self.structure();
+        EventPlan { name, context: self.context, payload, steps: self.steps, record_bytes: self.record_bytes }
     }
 }
 

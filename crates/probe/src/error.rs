@@ -19,6 +19,12 @@ pub enum KernelAction {
     Load,
     /// To run it.
     Run,
+    /// To make a map, or to fill it.
+    Map,
+    /// To attach a program to its tracepoint.
+    Attach,
+    /// To make or to open an iterator.
+    Iterate,
 }
 
 /// The kind of error.
@@ -72,6 +78,9 @@ impl Display for KernelAction {
         f.write_str(match self {
             Self::Load => "the kernel did not load the program",
             Self::Run => "the kernel did not run the program",
+            Self::Map => "the kernel did not make a map of a program",
+            Self::Attach => "the kernel did not attach the program",
+            Self::Iterate => "the kernel did not make an iterator of the program",
         })
     }
 }

@@ -7,8 +7,13 @@
 //! ```
 //!
 //! Requests are structures of known words and numbers, each a message of its length and JSON. Names of events are looked up
-//! among those that the kernel has; nothing else of a request becomes part of a path.
+//! among those that the kernel has; nothing else of a request becomes part of a path. Probes are checked by [`crate::probes`].
 
+mod perf;
+mod set_up;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -19,6 +24,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
@@ -26,7 +32,15 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::call_texts::CallTexts;
+use crate::helper::set_up::{probe_events, set_up};
+use crate::perf_sched::SchedEvents;
 use crate::priority;
+use crate::probes::{ProbeRequest, ProbeRights, ProbedFiles};
+use crate::rings::TextFiles;
+use crate::stacks::{StackEventId, StackEvents, StackFiles, StackRequest};
+use crate::state_iterators::{STATE_PARTS, StateIterators};
+use crate::thread_limit::ThreadLimit;
 use crate::tracefs::{CpuFiles, TraceFs, TraceFsProblem, TraceInstance};
 
 /// The word that makes a process a helper.
@@ -37,8 +51,8 @@ const MESSAGE_MAX: u32 = 64 << 20;
 const FILES_MAX: usize = 128;
 /// How long the helper waits for the next recorder.
 const LONELY_MAX: Duration = Duration::from_secs(30);
-/// Bytes of a ring buffer at most, for each CPU.
-const RING_MAX: u64 = 4 << 30;
+/// Addresses of the kernel's functions.
+const SYMBOLS: &str = "/proc/kallsyms";
 
 /// The clock of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +73,17 @@ pub struct KernelRequest {
     pub clock: KernelClock,
     /// Bytes of each CPU's ring buffer.
     pub ring_bytes: u64,
+    /// Processes that its events are about, and those that they start; `None`: all. Events of subsystems that run on behalf of
+    /// others (interrupts, timers, disks, networks, work queues) are those of all in any case.
+    pub processes: Option<Vec<u32>>,
+    /// Probes.
+    #[serde(default)]
+    pub probes: Vec<ProbeRequest>,
+    /// Texts of system calls, too.
+    pub texts: bool,
+    /// Call stacks, too.
+    #[serde(default)]
+    pub stacks: Option<StackRequest>,
 }
 
 /// Requests of the recorder.
@@ -69,8 +94,10 @@ enum HelperRequest {
     Events,
     /// To set up; the answer has the files of an instance that is there already, if one is.
     Begin(KernelRequest),
+    /// To open the state of the system, as it is now.
+    State,
     /// To let a thread of the recorder run before others.
-    Hurry { thread: u32 },
+    Hurry { thread: u32, is_first: bool },
     /// To remove all that was set up.
     End,
 }
@@ -81,8 +108,14 @@ enum HelperRequest {
 enum HelperReply {
     Events {
         events: Vec<String>,
+        /// Why tracefs cannot be used: the events are those that perf gives.
+        tracefs_absent: Option<String>,
     },
     Begun(BegunKernel),
+    /// For each part: why it has no file.
+    State {
+        absent: [Option<String>; 3],
+    },
     Hurries,
     Ended {
         problem: Option<String>,
@@ -99,25 +132,77 @@ enum HelperReply {
 /// A description of an instance and its events, without files.
 #[derive(Debug, Serialize, Deserialize)]
 struct BegunKernel {
+    is_resumed: bool,
     header_page: String,
     page_bytes: u32,
     formats: Vec<(String, String)>,
+    probes: Vec<(String, String)>,
+    /// CPUs of each instance.
+    rings: Vec<Vec<u32>>,
+    /// CPUs and bytes of rings with texts of system calls, or why there are none.
+    texts: Option<Result<(Vec<u32>, u32), String>>,
+    /// Call stacks, or why there are none.
+    stacks: Option<Result<BegunStacks, String>>,
+    /// CPUs and bytes of rings with context switches, where there are no instances.
+    #[serde(default)]
+    sched: Option<(Vec<u32>, u32)>,
+}
+
+/// A description of rings with call stacks, without files.
+#[derive(Debug, Serialize, Deserialize)]
+struct BegunStacks {
+    ring_bytes: u32,
     cpus: Vec<u32>,
+    ids: Vec<StackEventId>,
+    is_by_programs: bool,
+    /// There is a file with addresses of the kernel's functions behind the rings.
+    has_symbols: bool,
 }
 
 /// An instance that a helper has set up, with its open files.
 #[derive(Debug)]
 pub struct KernelFiles {
+    /// It was there already: a recorder before this one has begun it.
+    pub is_resumed: bool,
     /// The kernel's description of pages.
     pub header_page: String,
     /// Bytes of a page.
     pub page_bytes: u32,
     /// Subsystems and descriptions of events: those that are recorded, and those of all system calls.
     pub formats: Vec<(String, String)>,
-    /// Turns recording on and off.
-    pub switch: File,
-    /// Files of CPUs.
-    pub cpus: Vec<CpuFiles>,
+    /// Names and descriptions of the events of probes.
+    pub probes: Vec<(String, String)>,
+    /// These turn recording on and off.
+    pub switches: Vec<File>,
+    /// Ring buffers of CPUs, of which there may be several for each.
+    pub rings: Vec<RingFiles>,
+    /// Rings with texts of system calls, or why there are none; `None`: no such texts are recorded.
+    pub texts: Option<Result<TextFiles, String>>,
+    /// Rings with call stacks, and addresses of the kernel's functions as far as they may be had; or why there are none; `None`: no
+    /// stacks are recorded.
+    pub stacks: Option<Result<(StackFiles, Option<File>), String>>,
+    /// Rings with context switches, and memory for their records, which the helper keeps; `None`: tracefs gives the events.
+    pub sched: Option<StackFiles>,
+}
+
+/// Events that can be recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownEvents {
+    /// Their names, as `SYSTEM:NAME`.
+    pub events: Vec<String>,
+    /// Why tracefs cannot be used: the events are those that perf gives.
+    pub tracefs_absent: Option<String>,
+}
+
+/// Files of a ring buffer.
+#[derive(Debug)]
+pub struct RingFiles {
+    /// Which of a CPU's ring buffers it is, from 0.
+    pub number: u8,
+    /// The files.
+    pub cpu: CpuFiles,
+    /// Memory for its pages, which the helper keeps for the next recorder, if this one is killed.
+    pub spool: File,
 }
 
 /// Why the helper has refused.
@@ -155,14 +240,14 @@ impl Helper {
         Ok(Self { stream })
     }
 
-    /// Names of the kernel's events, as `SYSTEM:NAME`.
+    /// Events that can be recorded.
     ///
     /// # Errors
     ///
-    /// The helper does not answer, or may not use tracefs.
-    pub fn events(&mut self) -> Result<Vec<String>, HelperProblem> {
+    /// The helper does not answer, or may use neither tracefs nor perf.
+    pub fn events(&mut self) -> Result<KnownEvents, HelperProblem> {
         match self.ask(&HelperRequest::Events)? {
-            HelperReply::Events { events } => Ok(events),
+            HelperReply::Events { events, tracefs_absent } => Ok(KnownEvents { events, tracefs_absent }),
             other => Err(unexpected(other)),
         }
     }
@@ -177,15 +262,68 @@ impl Helper {
             HelperReply::Begun(begun) => begun,
             other => return Err(unexpected(other)),
         };
-        let mut files = receive_files(&self.stream, 1 + 2 * begun.cpus.len())?.into_iter().map(File::from);
+        let count: usize = begun.rings.iter().map(|cpus| 1 + 3 * cpus.len()).sum();
+        let of_texts = begun.texts.as_ref().and_then(|texts| texts.as_ref().ok()).map_or(0, |(cpus, _)| cpus.len() + 2);
+        let of_stacks = begun.stacks.as_ref().and_then(|stacks| stacks.as_ref().ok());
+        let of_stacks = of_stacks.map_or(0, |stacks| stacks.cpus.len() + 1 + usize::from(stacks.has_symbols));
+        let of_sched = begun.sched.as_ref().map_or(0, |(cpus, _)| cpus.len() + 1);
+        let mut files =
+            receive_files(&self.stream, count + of_texts + of_stacks + of_sched)?.into_iter().map(File::from);
         let mut next = || files.next().ok_or_else(|| HelperProblem::Broken(io::ErrorKind::UnexpectedEof.into()));
-        let switch = next()?;
-        let mut cpus = Vec::with_capacity(begun.cpus.len());
-        for cpu in begun.cpus {
-            cpus.push(CpuFiles { cpu, pages: next()?, counts: next()? });
+        let BegunKernel { is_resumed, header_page, page_bytes, formats, probes, rings: numbers, .. } = begun;
+        let (texts, stacks, sched) = (begun.texts, begun.stacks, begun.sched);
+        let (mut switches, mut rings) = (Vec::new(), Vec::new());
+        for (number, cpus) in (0..).zip(numbers) {
+            switches.push(next()?);
+            for cpu in cpus {
+                let cpu = CpuFiles { cpu, pages: next()?, counts: next()? };
+                rings.push(RingFiles { number, cpu, spool: next()? });
+            }
         }
-        let BegunKernel { header_page, page_bytes, formats, .. } = begun;
-        Ok(KernelFiles { header_page, page_bytes, formats, switch, cpus })
+        let texts = match texts {
+            Some(Ok((cpus, ring_bytes))) => {
+                let rings = cpus.iter().map(|_| next().map(OwnedFd::from)).collect::<Result<_, _>>()?;
+                Some(Ok(TextFiles { ring_bytes, cpus, rings, counts: next()?.into(), spool: next()?.into() }))
+            }
+            Some(Err(why)) => Some(Err(why)),
+            None => None,
+        };
+        let stacks = match stacks {
+            Some(Ok(BegunStacks { ring_bytes, cpus, ids, is_by_programs, has_symbols })) => {
+                let rings = cpus.iter().map(|_| next().map(OwnedFd::from)).collect::<Result<_, _>>()?;
+                let spool = next()?.into();
+                let symbols = has_symbols.then(&mut next).transpose()?;
+                Some(Ok((StackFiles { ring_bytes, cpus, rings, ids, is_by_programs, spool }, symbols)))
+            }
+            Some(Err(why)) => Some(Err(why)),
+            None => None,
+        };
+        let sched = sched.map(|(cpus, ring_bytes)| {
+            let rings = cpus.iter().map(|_| next().map(OwnedFd::from)).collect::<Result<_, _>>()?;
+            let (ids, is_by_programs, spool) = (Vec::new(), false, next()?.into());
+            Ok::<_, HelperProblem>(StackFiles { ring_bytes, cpus, rings, ids, is_by_programs, spool })
+        });
+        let sched = sched.transpose()?;
+        Ok(KernelFiles { is_resumed, header_page, page_bytes, formats, probes, switches, rings, texts, stacks, sched })
+    }
+
+    /// Opens iterators of threads, open files and mapped code, of all processes; or says why there is none. Their records are
+    /// those of [`crate::state_records`].
+    ///
+    /// # Errors
+    ///
+    /// The helper's.
+    pub fn state(&mut self) -> Result<[Result<File, String>; 3], HelperProblem> {
+        let absent = match self.ask(&HelperRequest::State)? {
+            HelperReply::State { absent } => absent,
+            other => return Err(unexpected(other)),
+        };
+        let count = absent.iter().filter(|why| why.is_none()).count();
+        let mut files = receive_files(&self.stream, count)?.into_iter().map(File::from);
+        Ok(absent.map(|why| match why {
+            None => files.next().ok_or_else(|| "the helper has not sent it".to_owned()),
+            Some(why) => Err(why),
+        }))
     }
 
     /// Lets a thread of this process run before others: where all CPUs are busy, rings would be full before their reader has its
@@ -195,7 +333,20 @@ impl Helper {
     ///
     /// The helper may not do that.
     pub fn hurry(&mut self, thread: u32) -> Result<(), HelperProblem> {
-        match self.ask(&HelperRequest::Hurry { thread })? {
+        self.order(thread, true)
+    }
+
+    /// Lets a thread of this process run as most do: a user without rights may make it wait for an idle CPU, and not undo that.
+    ///
+    /// # Errors
+    ///
+    /// The helper may not do that.
+    pub fn usual(&mut self, thread: u32) -> Result<(), HelperProblem> {
+        self.order(thread, false)
+    }
+
+    fn order(&mut self, thread: u32, is_first: bool) -> Result<(), HelperProblem> {
+        match self.ask(&HelperRequest::Hurry { thread, is_first })? {
             HelperReply::Hurries => Ok(()),
             other => Err(unexpected(other)),
         }
@@ -206,7 +357,7 @@ impl Helper {
     /// # Errors
     ///
     /// The helper's.
-    pub fn end(mut self) -> Result<(), HelperProblem> {
+    pub fn end(&mut self) -> Result<(), HelperProblem> {
         match self.ask(&HelperRequest::End)? {
             HelperReply::Ended { problem: None } => Ok(()),
             HelperReply::Ended { problem: Some(problem) } => Err(HelperProblem::Refused(problem)),
@@ -237,9 +388,10 @@ pub fn listen(name: &str) -> io::Result<UnixListener> {
     UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
 
-/// Helps recorders of a user that connect to a socket, until one of them has ended or none has come for half a minute.
-pub fn help(listener: &UnixListener, user: u32) {
-    let mut state = HelperState::default();
+/// Helps recorders of a user that connect to a socket, until one of them has ended or none has come for half a minute. Any
+/// process of the user may ask: probes, which read the memory of programs, are made only where `rights` say.
+pub fn help(listener: &UnixListener, user: u32, rights: ProbeRights) {
+    let mut state = HelperState { files: ProbedFiles::open(rights), ..HelperState::default() };
     let mut lonely = Instant::now();
     while lonely.elapsed() < LONELY_MAX {
         if !is_ready(listener.as_fd(), LONELY_MAX.saturating_sub(lonely.elapsed())) {
@@ -268,8 +420,31 @@ fn is_ready(file: BorrowedFd<'_>, timeout: Duration) -> bool {
 /// The instance, when it is set up.
 #[derive(Debug, Default)]
 struct HelperState {
+    files: ProbedFiles,
     fs: Option<TraceFs>,
-    instance: Option<(TraceInstance, KernelRequest)>,
+    instance: Option<HelpedInstance>,
+    /// When they were asked for.
+    state: Option<StateIterators>,
+}
+
+/// What a recorder has asked for.
+#[derive(Debug)]
+struct HelpedInstance {
+    /// One, or two: that of some threads, and that of all.
+    instances: Vec<TraceInstance>,
+    request: KernelRequest,
+    /// Subsystems and descriptions of events.
+    formats: Vec<(String, String)>,
+    /// Threads that are recorded, if not all are: programs keep them as long as this is there.
+    _limit: Option<ThreadLimit>,
+    /// Programs that read texts of system calls, as long as this is there, or why there are none.
+    texts: Option<Result<CallTexts, String>>,
+    /// The same of call stacks.
+    stacks: Option<Result<StackEvents, String>>,
+    /// Context switches, if there are no instances.
+    sched: Option<SchedEvents>,
+    /// By instance and CPU: memory for pages.
+    spools: BTreeMap<(usize, u32), OwnedFd>,
 }
 
 impl HelperState {
@@ -278,8 +453,7 @@ impl HelperState {
         while let Some(request) = receive::<HelperRequest>(stream)? {
             match request {
                 HelperRequest::Events => {
-                    let events = self.fs().and_then(|fs| fs.events());
-                    send(stream, &events.map_or_else(refused, |events| HelperReply::Events { events }))?;
+                    send(stream, &self.known())?;
                 }
                 HelperRequest::Begin(request) => match self.begin(request) {
                     Ok((begun, files)) => {
@@ -288,8 +462,13 @@ impl HelperState {
                     }
                     Err(problem) => send(stream, &HelperReply::Refused { why: problem })?,
                 },
-                HelperRequest::Hurry { thread } => {
-                    let reply = hurry(stream, thread).map_or_else(
+                HelperRequest::State => {
+                    let (absent, files) = self.open_state();
+                    send(stream, &HelperReply::State { absent })?;
+                    send_files(stream, &files)?;
+                }
+                HelperRequest::Hurry { thread, is_first } => {
+                    let reply = hurry(stream, thread, is_first).map_or_else(
                         |error| HelperReply::Refused { why: format!("thread {thread} cannot be hurried: {error}") },
                         |()| HelperReply::Hurries,
                     );
@@ -308,100 +487,130 @@ impl HelperState {
     fn fs(&mut self) -> Result<&TraceFs, TraceFsProblem> {
         if self.fs.is_none() {
             let fs = TraceFs::find()?;
+            fs.check_instances()?;
             fs.clean();
             self.fs = Some(fs);
         }
         Ok(self.fs.as_ref().expect("it was just put there"))
     }
 
-    fn begin(&mut self, request: KernelRequest) -> Result<(BegunKernel, Vec<OwnedFd>), String> {
-        let fs = self.fs().map_err(|problem| problem.to_string())?.clone();
-        if self.instance.is_none() {
-            let instance = set_up(&fs, &request)?;
-            self.instance = Some((instance, request));
+    /// Events of tracefs, or those of perf.
+    fn known(&mut self) -> HelperReply {
+        match self.fs().and_then(|fs| fs.events()) {
+            Ok(events) => HelperReply::Events { events, tracefs_absent: None },
+            Err(problem) => perf::known_without(&problem),
         }
-        let (instance, request) = self.instance.as_ref().expect("it was just put there");
-        handed_over(&fs, instance, request).map_err(|problem| problem.to_string())
+    }
+
+    fn begin(&mut self, request: KernelRequest) -> Result<(BegunKernel, Vec<OwnedFd>), String> {
+        let fs = self.fs().ok().cloned();
+        let is_resumed = self.instance.is_some();
+        if !is_resumed {
+            self.instance = Some(match &fs {
+                Some(fs) => set_up(fs, request, &self.files)?,
+                None => perf::set_up(request, &self.files)?,
+            });
+        }
+        let helped = self.instance.as_mut().expect("it was just put there");
+        let (begun, files) = handed_over(fs.as_ref(), helped).map_err(|problem| problem.to_string())?;
+        Ok((BegunKernel { is_resumed, ..begun }, files))
+    }
+
+    /// Iterators, and why there are none.
+    fn open_state(&mut self) -> ([Option<String>; 3], Vec<OwnedFd>) {
+        let iterators = self.state.get_or_insert_with(StateIterators::load);
+        let mut files = Vec::new();
+        let absent = STATE_PARTS.map(|part| iterators.open(part).map(|file| files.push(file)).err());
+        (absent, files)
     }
 
     fn end(&mut self) -> Result<(), TraceFsProblem> {
-        self.instance.take().map_or(Ok(()), |(instance, _)| instance.remove())
+        let fs = self.fs.clone();
+        self.instance.take().map_or(Ok(()), |helped| take_down(fs.as_ref(), helped.instances, &helped.request))
     }
-}
-
-fn refused(problem: TraceFsProblem) -> HelperReply {
-    let why = problem.to_string();
-    if problem.is_forbidden() { HelperReply::Forbidden { why } } else { HelperReply::Refused { why } }
 }
 
 /// Gives a thread of the process at the other end the lowest real-time priority. More weight alone does not help: a thread that
 /// sleeps between short looks was seen to wait for most of a second behind two that hand each other a byte.
-fn hurry(stream: &UnixStream, thread: u32) -> io::Result<()> {
+fn hurry(stream: &UnixStream, thread: u32, is_first: bool) -> io::Result<()> {
     let process = rustix::net::sockopt::socket_peercred(stream)?.pid;
     let is_its = Path::new(&format!("/proc/{process}/task/{thread}")).exists();
     let thread = i32::try_from(thread).ok().filter(|_| is_its);
-    priority::real_time(thread.ok_or(io::ErrorKind::NotFound)?)
+    let thread = thread.ok_or(io::ErrorKind::NotFound)?;
+    if is_first { priority::real_time(thread) } else { priority::usual(thread) }
 }
 
-fn set_up(fs: &TraceFs, request: &KernelRequest) -> Result<TraceInstance, String> {
-    let known = fs.events().map_err(|problem| problem.to_string())?;
-    if let Some(unknown) = request.events.iter().find(|event| !known.contains(event)) {
-        return Err(format!("the kernel has no event `{unknown}`"));
-    }
-    let instance = fs.instance().map_err(|problem| problem.to_string())?;
-    match prepare(&instance, request) {
-        Ok(()) => Ok(instance),
-        Err(problem) => {
-            let _ = instance.remove();
-            Err(problem.to_string())
+/// Removes instances and the probes of the group of the first; returns the first problem.
+fn take_down(
+    fs: Option<&TraceFs>,
+    instances: Vec<TraceInstance>,
+    request: &KernelRequest,
+) -> Result<(), TraceFsProblem> {
+    let removed = match (fs, instances.first()) {
+        (Some(fs), Some(instance)) if !request.probes.is_empty() => {
+            // The kernel keeps probes that record.
+            let _ = instance.set("events/enable", "0");
+            fs.remove_probes(&instance.group())
         }
-    }
+        _ => Ok(()),
+    };
+    instances.into_iter().fold(removed, |problem, instance| instance.remove().and(problem))
 }
 
-fn prepare(instance: &TraceInstance, request: &KernelRequest) -> Result<(), TraceFsProblem> {
-    let clock = match request.clock {
-        KernelClock::Counter => "x86-tsc",
-        KernelClock::Monotonic => "mono",
+/// Memory for the pages of a ring buffer, or for other records.
+fn spool(spools: &mut BTreeMap<(usize, u32), OwnedFd>, of: (usize, u32)) -> Result<OwnedFd, TraceFsProblem> {
+    let no_memory = |error: rustix::io::Errno| TraceFsProblem::Memory(error.into());
+    let spool = match spools.entry(of) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(place) => place.insert(memfd_create("kymo-kernel", MemfdFlags::CLOEXEC).map_err(no_memory)?),
     };
-    instance.set("trace_clock", clock)?;
-    instance.set("options/overwrite", "1")?;
-    // Readers have names and processes from events: the kernel need not note them at each switch.
-    for option in ["record-cmd", "record-tgid"] {
-        let _ = instance.set(&format!("options/{option}"), "0");
-    }
-    let kib = request.ring_bytes.clamp(1 << 12, RING_MAX) >> 10;
-    instance.set("buffer_size_kb", &kib.to_string())?;
-    for event in &request.events {
-        let (system, name) = event.split_once(':').expect("it is one of the kernel's");
-        instance.set(&format!("events/{system}/{name}/enable"), "1")?;
-    }
-    Ok(())
+    spool.try_clone().map_err(TraceFsProblem::Memory)
 }
 
 fn handed_over(
-    fs: &TraceFs,
-    instance: &TraceInstance,
-    request: &KernelRequest,
+    fs: Option<&TraceFs>,
+    helped: &mut HelpedInstance,
 ) -> Result<(BegunKernel, Vec<OwnedFd>), TraceFsProblem> {
-    let mut formats = Vec::new();
-    let has_calls = request.events.iter().any(|event| event.starts_with("raw_syscalls:"));
-    let all = if has_calls { fs.events()? } else { Vec::new() };
-    let calls = all.iter().filter(|event| event.starts_with("syscalls:sys_enter_"));
-    for event in request.events.iter().chain(calls) {
-        let (system, name) = event.split_once(':').expect("it is one of the kernel's");
-        formats.push((system.to_owned(), fs.format(system, name)?));
+    let HelpedInstance { instances, request, formats, texts, stacks, sched, spools, .. } = helped;
+    let (mut rings, mut files) = (Vec::new(), Vec::new());
+    for (number, instance) in instances.iter().enumerate() {
+        files.push(OwnedFd::from(instance.switch_file()?));
+        let mut cpus = Vec::new();
+        for CpuFiles { cpu, pages, counts } in instance.cpus()? {
+            files.extend([OwnedFd::from(pages), OwnedFd::from(counts), spool(spools, (number, cpu))?]);
+            cpus.push(cpu);
+        }
+        rings.push(cpus);
     }
-    let cpus = instance.cpus()?;
-    let begun = BegunKernel {
-        header_page: fs.header_page()?,
-        page_bytes: instance.page_bytes()?,
-        formats,
-        cpus: cpus.iter().map(|files| files.cpu).collect(),
-    };
-    let mut files = vec![OwnedFd::from(instance.switch_file()?)];
-    for CpuFiles { pages, counts, .. } in cpus {
-        files.extend([OwnedFd::from(pages), OwnedFd::from(counts)]);
+    let group = instances.first().map_or_else(String::new, TraceInstance::group);
+    let probes = probe_events(&request.probes).into_iter();
+    let probes = probes.flat_map(|event| fs.map(|fs| Ok((event.to_owned(), fs.format(&group, event)?))));
+    let probes = probes.collect::<Result<_, _>>()?;
+    let page_bytes = instances.first().map_or(Ok(0), TraceInstance::page_bytes)?;
+    let texts = texts.as_ref().map(|texts| {
+        let texts = texts.as_ref().map_err(String::clone)?;
+        files.extend(texts.files().map_err(|error| error.to_string())?);
+        Ok((texts.cpus.clone(), texts.ring_bytes))
+    });
+    let stacks = stacks.as_ref().map(|stacks| {
+        let stacks = stacks.as_ref().map_err(String::clone)?;
+        files.extend(stacks.files().map_err(|error| error.to_string())?);
+        // The kernel tells addresses to the one who opened the file.
+        let symbols = File::open(SYMBOLS).ok();
+        let has_symbols = symbols.is_some();
+        files.extend(symbols.map(OwnedFd::from));
+        let (ring_bytes, cpus, ids) = (stacks.ring_bytes, stacks.cpus.clone(), stacks.ids.clone());
+        Ok(BegunStacks { ring_bytes, cpus, ids, is_by_programs: stacks.is_by_programs(), has_symbols })
+    });
+    if let Some(sched) = sched {
+        files.extend(sched.files().map_err(TraceFsProblem::Memory)?);
+        files.push(spool(spools, (instances.len(), 0))?);
     }
+    let sched = sched.as_ref().map(|sched| (sched.cpus.clone(), sched.ring_bytes));
+    let header_page = fs.map_or_else(|| Ok(String::new()), TraceFs::header_page)?;
+    let formats = formats.clone();
+    let begun =
+        BegunKernel { is_resumed: false, header_page, page_bytes, formats, probes, rings, texts, stacks, sched };
     Ok((begun, files))
 }
 

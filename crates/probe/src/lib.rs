@@ -1,4 +1,5 @@
-//! The kernel as a source: eBPF programs loaded and run, packets of network interfaces.
+//! The kernel as a source: ring buffers handed over by a helper with rights, eBPF programs written, loaded and run, packets of
+//! network interfaces.
 //!
 //! It must never know CTF files, nor the viewer.
 //!
@@ -10,6 +11,14 @@
 //! The meaning of instructions, and their origin, is the duty of callers. On systems other than Linux
 //! [`KernelProgram`] compiles, and reports the missing kernel; [`packets`] is there on Linux alone.
 
+#[cfg(target_os = "linux")]
+mod assembly;
+#[cfg(target_os = "linux")]
+mod btf;
+#[cfg(target_os = "linux")]
+mod call_programs;
+#[cfg(target_os = "linux")]
+mod call_texts;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 mod error;
@@ -18,9 +27,27 @@ pub mod helper;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
+mod loading;
+#[cfg(target_os = "linux")]
 pub mod packets;
 #[cfg(target_os = "linux")]
+pub mod perf_sched;
+#[cfg(target_os = "linux")]
 pub mod priority;
+#[cfg(target_os = "linux")]
+pub mod probes;
+#[cfg(target_os = "linux")]
+pub mod rings;
+#[cfg(target_os = "linux")]
+pub mod stacks;
+#[cfg(target_os = "linux")]
+pub mod state_iterators;
+#[cfg(target_os = "linux")]
+mod state_programs;
+#[cfg(target_os = "linux")]
+pub mod state_records;
+#[cfg(target_os = "linux")]
+mod thread_limit;
 #[cfg(target_os = "linux")]
 pub mod tracefs;
 

@@ -6,8 +6,12 @@ pub fn idle(thread: i32) {
 }
 
 /// A thread runs as most do.
-pub fn normal(thread: i32) {
-    let _ = set(thread, libc::SCHED_OTHER, 0);
+///
+/// # Errors
+///
+/// This process may not do that: a thread that waits for an idle CPU is one with a high nice value, which only some may lower.
+pub fn usual(thread: i32) -> std::io::Result<()> {
+    set(thread, libc::SCHED_OTHER, 0)
 }
 
 /// A thread runs before all threads that have no real-time priority.

@@ -6,9 +6,12 @@
 //!     trace_clock buffer_size_kb tracing_on
 //!     events/SYSTEM/NAME/{enable,filter}
 //!     per_cpu/cpuN/{trace_pipe_raw,stats}
+//! uprobe_events kprobe_events              probes of the group kymo_PID_N, as long as the instance is there
 //! ```
 //!
 //! The kernel refuses to remove an instance of which a file is open. So an instance that can be removed belongs to a process that is gone.
+
+mod prepared;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -16,13 +19,21 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+pub use prepared::{InstanceRights, PREPARED, instance_rights};
+
 /// Where tracefs may be mounted.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// Names of our instances begin so.
 const OURS: &str = "kymo-";
+/// Groups of our probes begin so.
+const OUR_GROUPS: &str = "kymo_";
+/// Files that make probes.
+const PROBE_FILES: [&str; 2] = ["uprobe_events", "kprobe_events"];
 /// How long a reader's files may take to be closed.
 const BUSY_MAX: Duration = Duration::from_secs(3);
 const BETWEEN: Duration = Duration::from_millis(10);
+/// Threads that are written at a time: the kernel takes less than a page.
+const THREADS_AT_A_TIME: usize = 200;
 
 /// Why tracefs cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +41,9 @@ pub enum TraceFsProblem {
     /// It is not there, and cannot be mounted.
     #[error("the kernel's tracefs is not mounted at /sys/kernel/tracing, and cannot be: {0}")]
     Absent(io::Error),
+    /// There is no memory for its pages.
+    #[error("there is no memory for the kernel's events: {0}")]
+    Memory(io::Error),
     /// Its files may not be used.
     #[error("{}: {error}", path.display())]
     File {
@@ -44,7 +58,7 @@ impl TraceFsProblem {
     /// It is a matter of rights.
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
-        let (Self::Absent(error) | Self::File { error, .. }) = self;
+        let (Self::Absent(error) | Self::Memory(error) | Self::File { error, .. }) = self;
         matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES))
     }
 }
@@ -100,6 +114,17 @@ impl TraceFs {
         self.read(&format!("events/{system}/{name}/format"))
     }
 
+    /// The number of an event.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub fn event_id(&self, system: &str, name: &str) -> Result<u64, TraceFsProblem> {
+        let file = format!("events/{system}/{name}/id");
+        let number = self.read(&file)?.trim().parse();
+        number.map_err(|_| at(&self.root.join(file))(io::ErrorKind::InvalidData.into()))
+    }
+
     /// The description of pages.
     ///
     /// # Errors
@@ -123,22 +148,92 @@ impl TraceFs {
         }
     }
 
-    /// Removes instances of ours that no process uses any more; returns how many.
+    /// Removes instances of ours that no process uses any more, and their probes; returns how many instances.
     pub fn clean(&self) -> usize {
         let entries = fs::read_dir(self.root.join("instances")).into_iter().flatten().flatten();
         let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(OURS));
-        ours.filter(|entry| fs::remove_dir(entry.path()).is_ok()).count()
+        let count = ours.filter(|entry| fs::remove_dir(entry.path()).is_ok()).count();
+        self.clean_probes();
+        self.clean_prepared();
+        count
     }
 
-    /// Makes an instance that records nothing yet.
+    /// Whether the kernel has probes of its own functions.
+    #[must_use]
+    pub fn has_function_probes(&self) -> bool {
+        self.root.join(PROBE_FILES[1]).exists()
+    }
+
+    /// Whether probes of functions of the kernel can record all arguments by the kernel's own type information (BTF).
+    pub(crate) fn has_argument_types(&self) -> bool {
+        self.read("README").is_ok_and(|text| text.contains("<argname>[->"))
+    }
+
+    /// Makes a probe by a line; its words have been checked.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's.
+    pub(crate) fn add_probe(&self, line: &str, is_of_kernel: bool) -> Result<(), TraceFsProblem> {
+        let path = self.root.join(PROBE_FILES[usize::from(is_of_kernel)]);
+        append(&path, line).map_err(at(&path))
+    }
+
+    /// The kernel's last words about a probe that it did not make.
+    pub(crate) fn last_objection(&self, line: &str) -> Option<String> {
+        let log = self.read("error_log").ok()?;
+        let (reason, _) = log.rsplit_once(&format!("\n  Command: {line}\n"))?;
+        reason.rsplit_once("error: ").map(|(_, why)| why.trim_end().to_owned())
+    }
+
+    /// Removes the probes of a group.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's: another program uses them.
+    pub(crate) fn remove_probes(&self, group: &str) -> Result<(), TraceFsProblem> {
+        for file in PROBE_FILES {
+            let path = self.root.join(file);
+            match append(&path, &format!("-:{group}/")) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(at(&path)(error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes probes whose instance is gone: a living helper makes its instance first, and removes it last.
+    fn clean_probes(&self) {
+        let lines = PROBE_FILES.iter().filter_map(|file| self.read(file).ok()).collect::<Vec<_>>();
+        let groups = lines.iter().flat_map(|lines| lines.lines()).filter_map(|line| {
+            let (group, _) = line.split_once(':')?.1.split_once('/')?;
+            let numbers = group.strip_prefix(OUR_GROUPS)?;
+            numbers.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_').then_some(group)
+        });
+        for group in groups.collect::<std::collections::BTreeSet<_>>() {
+            if !self.root.join("instances").join(group.replace('_', "-")).exists() {
+                let _ = self.remove_probes(group);
+            }
+        }
+    }
+
+    /// Makes an instance that records nothing yet, or takes a prepared one.
     ///
     /// # Errors
     ///
     /// The kernel's.
     pub fn instance(&self) -> Result<TraceInstance, TraceFsProblem> {
+        if let InstanceRights::Prepared(_) = instance_rights(&self.root) {
+            return self.prepared_instance();
+        }
         for number in 0.. {
             let path = self.root.join("instances").join(format!("{OURS}{}-{number}", std::process::id()));
             match fs::create_dir(&path) {
+                // Probes of a killed helper that another program uses would become part of ours.
+                Ok(()) if number < 100 && self.root.join("events").join(group_of(&path)).exists() => {
+                    let _ = fs::remove_dir(&path);
+                    continue;
+                }
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::AlreadyExists && number < 100 => continue,
                 Err(error) => return Err(at(&path)(error)),
@@ -146,17 +241,27 @@ impl TraceFs {
             let switch = path.join("tracing_on");
             match OpenOptions::new().read(true).write(true).open(&switch) {
                 Ok(switch) => {
-                    let instance = TraceInstance { path, switch };
+                    let instance = TraceInstance { path, switch, is_prepared: false };
                     instance.switch(false)?;
                     return Ok(instance);
                 }
                 // Another process took it for one that is unused.
-                Err(error) if error.kind() == ErrorKind::NotFound && number < 100 => {}
+                Err(error) if is_gone(&error) && number < 100 => {}
                 Err(error) => return Err(at(&switch)(error)),
             }
         }
         unreachable!("the last number returns")
     }
+}
+
+/// Whether a file is not there any more, or its instance is about to go.
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ENODEV)
+}
+
+/// The group of the probes of an instance.
+fn group_of(instance: &Path) -> String {
+    instance.file_name().unwrap_or_default().to_string_lossy().replace('-', "_")
 }
 
 /// A ring buffer of our own.
@@ -165,6 +270,8 @@ pub struct TraceInstance {
     path: PathBuf,
     /// Open: no other process can remove the instance.
     switch: File,
+    /// Root made it for a group: it stays.
+    is_prepared: bool,
 }
 
 /// Files of a CPU.
@@ -191,6 +298,12 @@ impl TraceInstance {
         file.and_then(|mut file| io::Write::write_all(&mut file, word.as_bytes())).map_err(at(&path))
     }
 
+    /// The group of its probes.
+    #[must_use]
+    pub fn group(&self) -> String {
+        group_of(&self.path)
+    }
+
     /// Reads a file.
     ///
     /// # Errors
@@ -199,6 +312,34 @@ impl TraceInstance {
     pub fn get(&self, file: &str) -> Result<String, TraceFsProblem> {
         let path = self.path.join(file);
         fs::read_to_string(&path).map_err(at(&path))
+    }
+
+    /// Its events are those of these threads, and of all threads and processes that they start from now on. The scheduler's
+    /// events are those about them, too.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's; a thread that is gone is none.
+    pub fn limit_to(&self, threads: &[u32]) -> Result<(), TraceFsProblem> {
+        self.set("options/event-fork", "1")?;
+        let path = self.path.join("set_event_pid");
+        let mut file = OpenOptions::new().append(true).open(&path).map_err(at(&path))?;
+        for some in threads.chunks(THREADS_AT_A_TIME) {
+            let numbers: Vec<String> = some.iter().map(u32::to_string).collect();
+            io::Write::write_all(&mut file, format!("{} ", numbers.join(" ")).as_bytes()).map_err(at(&path))?;
+        }
+        Ok(())
+    }
+
+    /// Threads that it is limited to now, with those that they have started.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's.
+    pub fn limited_to(&self) -> Result<Vec<u32>, TraceFsProblem> {
+        let text = self.get("set_event_pid")?;
+        // Without any, it says so in words.
+        Ok(text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect())
     }
 
     /// Records from now on, or no more.
@@ -264,7 +405,10 @@ impl TraceInstance {
     ///
     /// One does not, or the kernel's.
     pub fn remove(self) -> Result<(), TraceFsProblem> {
-        let Self { path, switch } = self;
+        if self.is_prepared {
+            return self.reset();
+        }
+        let Self { path, switch, .. } = self;
         let _ = io::Write::write_all(&mut &switch, b"0");
         let _ = fs::write(path.join("events/enable"), "0");
         drop(switch);
@@ -274,11 +418,22 @@ impl TraceInstance {
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) && begin.elapsed() < BUSY_MAX => {
                     std::thread::sleep(BETWEEN);
                 }
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(at(&path)(error)),
-                _ => return Ok(()),
+                // Another helper that has just begun removes those that nothing uses.
+                Err(error) if error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ENODEV) => {
+                    return Ok(());
+                }
+                Err(error) => return Err(at(&path)(error)),
+                Ok(()) => return Ok(()),
             }
         }
     }
+}
+
+/// Writes a line, in one call.
+fn append(path: &Path, line: &str) -> io::Result<()> {
+    // No `O_CREAT`, and no `O_TRUNC`: that removes all probes, also those of others.
+    let file = OpenOptions::new().append(true).open(path);
+    file.and_then(|mut file| io::Write::write_all(&mut file, line.as_bytes()))
 }
 
 #[allow(unsafe_code)]

@@ -2,6 +2,10 @@
 //!
 //! Each check looks at one thing and reports its finding; it changes nothing. Facts that the system
 //! does not give are no finding.
+//!
+//! The kernel's part is in `kernel`.
+
+mod kernel;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,6 +62,7 @@ pub fn examine() -> Vec<DoctorFinding> {
     findings.extend(read("/proc/sys/kernel/yama/ptrace_scope").map(|text| judge_ptrace(&text, own_user())));
     findings.push(judge_files(rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum));
     findings.extend(examine_disk());
+    findings.extend(kernel::examine(own_user()));
     let status = examine_recorder(&mut findings);
     let unreachable = status.map_or_else(look, |status| status.unreachable);
     findings.extend(judge_programs(&unreachable));

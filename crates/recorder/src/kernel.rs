@@ -3,37 +3,76 @@
 //! ```text
 //! helper ── open files ──> reader ── pages, as they are ──> spool ──> converter ──> OUTPUT/kernel/cpu_N
 //!                          every 20 ms                      memory    at idle priority, at the end at once
+//!        ── rings of texts ─┘ ────── texts of calls ──────> spool ───┘
 //! ```
 //!
 //! The reader copies pages, so that the rings have room again; the converter makes events of them when a CPU has nothing else to
-//! do. When the session ends, or when the spool is long, it no longer waits for that.
+//! do. When the session ends, when the spool is long, or when a reader follows the trace, it no longer waits for that.
+//!
+//! Where tracefs cannot be used, there are no pages: context switches of perf take their place (`perf_sched`).
+//!
+//! Of a flight recorder, the rings themselves keep the newest events. A snapshot reads them into the spool, which keeps as many for
+//! the next snapshot, and makes a trace of it. Rings of texts and call stacks do not overwrite: the reader moves those to spools that
+//! keep the newest.
+//!
+//! The helper has the rings and the memory of the spool open, too: when the recorder is killed, the next one goes on with them.
 
 mod convert;
 mod dump;
+mod known_maps;
+mod listing;
+mod marked;
+mod output;
+mod perf_sched;
+mod place;
 mod reader;
 mod spool;
+mod stacks;
+mod state;
+mod texts;
+pub(crate) mod wanted;
 
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+pub(crate) use dump::told_by_iterators;
 use kymo_ftrace::format::EventFormat;
-use kymo_ftrace::{EventCatalog, PageLayout};
+use kymo_ftrace::{EventCatalog, PageLayout, ProbeFacts};
 use kymo_lane::ClockSource;
 pub use kymo_probe::helper::{HELPER_WORD, help, listen};
-use kymo_probe::helper::{Helper, HelperProblem, KernelClock, KernelFiles, KernelRequest};
+use kymo_probe::helper::{Helper, HelperProblem, KernelClock, KernelFiles, KernelRequest, RingFiles};
+pub use kymo_probe::probes::ProbeRights;
+use kymo_probe::stacks::{STACK_EVENTS_MAX, StackFiles, StackRequest};
+pub use listing::{KernelEvent, KernelField, kernel_events};
+pub(crate) use perf_sched::MISSING;
 
-use crate::clock::TickSource;
-use crate::kernel::convert::KernelConverter;
-use crate::kernel::reader::RingReader;
-use crate::kernel::spool::PageSpool;
-use crate::trace::OutputOptions;
-use crate::tracepoints::{KernelOptions, KernelSummary, chosen};
+use crate::clock::{ClockDescription, TickSource};
+use crate::kernel::convert::{Conversion, ConvertedCpu, KernelConverter};
+use crate::kernel::dump::StateEvent;
+use crate::kernel::known_maps::KnownMaps;
+use crate::kernel::perf_sched::SchedFeed;
+use crate::kernel::place::{KernelPlace, WrittenBefore};
+use crate::kernel::reader::{BesidePages, ReadRequest, RingReader};
+use crate::kernel::spool::{PageSpool, SpoolProgress};
+use crate::kernel::stacks::{MapKeeping, StackFeed, StackReader, StackSource};
+use crate::kernel::state::{SharedHelper, StateSource, lock};
+use crate::kernel::texts::{TextFeed, TextSource};
+use crate::kernel::wanted::WantedTimes;
+pub use crate::layout::KERNEL_FOLDER;
+use crate::probes::ProbePlan;
+use crate::protocol::Keep;
+use crate::trace::{OutputOptions, live};
+use crate::tracepoints::{KernelOptions, KernelSummary, StackOptions, chosen};
 
-/// The folder of the kernel's trace in that of a session, and that of programs beside it.
-pub const KERNEL_FOLDER: &str = "kernel";
-pub(crate) const PROGRAMS_FOLDER: &str = "programs";
+/// Bytes that may wait for an idle CPU.
+const WAITING_MAX: u64 = 32 << 20;
+
 /// State that a recording's threads share.
 #[derive(Debug, Default)]
 struct KernelShared {
@@ -41,8 +80,13 @@ struct KernelShared {
     is_over: AtomicBool,
     /// The reader has ended.
     is_read: AtomicBool,
-    /// The thread that converts.
+    /// Snapshots that are being written: they need what is kept.
+    snapshots: AtomicU32,
+    /// The thread that converts, when it has written the state of the system; 0: it has not.
     converter: AtomicI32,
+    wanted: Mutex<Arc<WantedTimes>>,
+    /// The folder that is written now.
+    folder: Mutex<PathBuf>,
     summary: Mutex<KernelSummary>,
     problems: Mutex<Vec<String>>,
 }
@@ -50,6 +94,25 @@ struct KernelShared {
 impl KernelShared {
     fn count(&self, change: impl FnOnce(&mut KernelSummary)) {
         change(&mut self.summary.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn summary(&self) -> KernelSummary {
+        self.summary.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn wanted(&self) -> Arc<WantedTimes> {
+        Arc::clone(&self.wanted.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn wants(&self, wanted: WantedTimes) {
+        *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(wanted);
+    }
+
+    fn writes_to(&self, folder: &Path) {
+        let mut known = self.folder.lock().unwrap_or_else(PoisonError::into_inner);
+        if *known != folder {
+            folder.clone_into(&mut known);
+        }
     }
 
     fn problem(&self, problem: String) {
@@ -64,133 +127,484 @@ impl KernelShared {
 #[derive(Debug)]
 pub(crate) struct KernelRecording {
     shared: Arc<KernelShared>,
-    helper: Helper,
-    switch: std::fs::File,
+    helper: SharedHelper,
+    switches: KernelSwitches,
+    requests: Sender<ReadRequest>,
     reader: JoinHandle<()>,
-    converter: JoinHandle<KernelConverter>,
+    /// `None`: snapshots convert.
+    converter: Option<JoinHandle<KernelConverter>>,
+    pace: ConverterPace,
+    events: KernelEvents,
 }
 
-/// The state of the threads, the switch, the reader and the converter.
-type BegunRecording = (Arc<KernelShared>, std::fs::File, JoinHandle<()>, JoinHandle<KernelConverter>);
+/// How much of a CPU the thread that converts asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ConverterPace {
+    /// It writes the state of the system.
+    Begins,
+    /// It waits for an idle CPU.
+    Idle,
+    /// It runs as most do.
+    Usual,
+}
+
+/// A description of pages and events, and the memory with the pages.
+#[derive(Clone, Debug)]
+struct KernelEvents {
+    layout: PageLayout,
+    /// Whether they are events of the trace, too.
+    formats: Vec<(EventFormat, bool)>,
+    /// Those of probes, with their facts.
+    probes: Vec<(EventFormat, ProbeFacts)>,
+    spools: Vec<Arc<PageSpool>>,
+    /// Texts of system calls, and their origin.
+    texts: Option<TextSource>,
+    texts_from: Option<String>,
+    stacks: Option<Arc<StackSource>>,
+    /// It opens the state of the system.
+    helper: SharedHelper,
+}
+
+/// They turn the ring buffers on and off.
+#[derive(Debug)]
+struct KernelSwitches(Vec<std::fs::File>);
+
+impl KernelSwitches {
+    fn turn(&self, is_on: bool) -> std::io::Result<()> {
+        let word: &[u8] = if is_on { b"1" } else { b"0" };
+        self.0.iter().try_for_each(|mut switch| std::io::Write::write_all(&mut switch, word))
+    }
+}
+
+/// How a recording begins.
+#[derive(Debug)]
+pub(crate) struct KernelBeginning<'a> {
+    pub(crate) options: &'a KernelOptions,
+    /// Whether the newest events are kept for snapshots.
+    pub(crate) keep: Keep,
+    /// The session's folder.
+    pub(crate) output: &'a Path,
+    pub(crate) trace: &'a OutputOptions,
+    /// Ticks when the session began.
+    pub(crate) earliest: u64,
+    pub(crate) wanted: WantedTimes,
+    /// The number of the recorder, from 0: those before it were killed.
+    pub(crate) recorder: u32,
+}
+
+impl KernelBeginning<'_> {
+    /// The trace's options, which say where its events are from.
+    fn options_of(&self, tracefs_absent: Option<&String>) -> OutputOptions {
+        let mut options = self.trace.clone();
+        options
+            .environment
+            .extend(tracefs_absent.map(|why| ("kernel_events".to_owned(), format!("perf: tracefs {why}"))));
+        options
+    }
+}
 
 impl KernelRecording {
-    /// Begins to record.
+    /// Begins to record, or goes on.
     ///
     /// # Errors
     ///
     /// Why not, in sentences.
-    pub(crate) fn begin(
-        options: &KernelOptions,
-        output: &Path,
-        trace: &OutputOptions,
-        clock: &mut TickSource,
-        earliest: u64,
-    ) -> Result<Self, String> {
-        let mut helper = Helper::connect(&options.helper).map_err(|problem| told(&problem))?;
-        match Self::begin_with(&mut helper, options, output, trace, clock, earliest) {
-            Ok((shared, switch, reader, converter)) => Ok(Self { shared, helper, switch, reader, converter }),
+    pub(crate) fn begin(beginning: &KernelBeginning<'_>, clock: &mut TickSource) -> Result<Self, String> {
+        let helper = Helper::connect(&beginning.options.helper).map_err(|problem| told(&problem))?;
+        let helper = Arc::new(Mutex::new(helper));
+        let asked = ask(&mut lock(&helper), beginning, clock.source());
+        let begun = asked.and_then(|asked| Self::begin_with(&helper, asked, beginning, clock));
+        match begun {
+            Ok((shared, switches, (reader, requests, converter), events)) => {
+                let pace = ConverterPace::Begins;
+                Ok(Self { shared, helper, switches, requests, reader, converter, pace, events })
+            }
             Err(why) => {
-                let _ = helper.end();
+                let _ = lock(&helper).end();
                 Err(why)
             }
         }
     }
 
     fn begin_with(
-        helper: &mut Helper,
-        options: &KernelOptions,
-        output: &Path,
-        trace: &OutputOptions,
+        helper: &SharedHelper,
+        asked: AskedEvents,
+        beginning: &KernelBeginning<'_>,
         clock: &mut TickSource,
-        earliest: u64,
     ) -> Result<BegunRecording, String> {
-        let events = chosen(&options.events, &helper.events().map_err(|problem| told(&problem))?)?;
-        let clock_of = match clock.source() {
-            ClockSource::Counter => KernelClock::Counter,
-            ClockSource::Monotonic => KernelClock::Monotonic,
-        };
-        let wants_new_tasks = events.iter().any(|event| event == NEW_TASK);
-        let mut asked = events.clone();
-        // Forks do not tell of the process of a new thread: this does.
-        if !wants_new_tasks && asked.iter().any(|event| event == "sched:sched_process_fork") {
-            asked.push(NEW_TASK.to_owned());
-        }
-        let request = KernelRequest { events: asked, clock: clock_of, ring_bytes: options.ring_bytes };
-        let KernelFiles { header_page, page_bytes, formats, switch, cpus } =
-            helper.begin(&request).map_err(|problem| told(&problem))?;
-        let layout = PageLayout::parse(&header_page).map_err(|problem| problem.to_string())?;
-        let mut catalog = EventCatalog::default();
-        for (system, text) in &formats {
-            let format = EventFormat::parse(system, text).map_err(|problem| {
-                format!("the kernel's description of an event of {system} cannot be read: {problem}")
-            })?;
-            let is_wanted = wants_new_tasks || format.name != "task_newtask";
-            catalog.add(format, is_wanted);
-        }
+        let AskedEvents { files, formats, events: wanted_events, stack_names, thread_names, tracefs_absent } = asked;
+        let KernelFiles { is_resumed, header_page, page_bytes, switches, rings, probes, texts, stacks, .. } = files;
+        let probes = probe_formats(&beginning.options.probes, &probes)?;
+        // Perf has no pages.
+        let layout = files.sched.is_none().then(|| PageLayout::parse(&header_page)).transpose();
+        let layout = layout.map_err(|problem| problem.to_string())?.unwrap_or_default();
+        let known = (&wanted_events[..], &thread_names[..]);
+        let sched = files.sched.map(|files| perf_sched::begin(files, beginning, known, clock.source()));
+        let (sched_reader, mut sched_feed) = sched.transpose()?.unzip();
+        let trace = &beginning.options_of(tracefs_absent.as_ref());
         let shared = Arc::new(KernelShared::default());
-        shared.count(|summary| summary.classes = events.len() as u64);
-        let spools = PageSpool::create(cpus.iter().map(|files| files.cpu));
-        let spools = spools.map_err(|error| format!("there is no memory for the kernel's events: {error}"))?;
-        let facts = clock.facts(earliest);
-        let converter = KernelConverter::create(
-            &output.join(KERNEL_FOLDER),
-            trace,
-            (clock, facts),
-            (catalog, layout),
-            spools.clone(),
-        )
-        .map_err(|error| error.to_string())?;
-        let reader = RingReader::new(cpus, page_bytes, spools);
-        let turned = std::io::Write::write_all(&mut &switch, b"1");
-        turned.map_err(|error| format!("the kernel does not begin to record: {error}"))?;
-        let (for_reader, for_converter) = (Arc::clone(&shared), Arc::clone(&shared));
-        let start = |name: &str| std::thread::Builder::new().name(name.to_owned());
-        let (tell, told_thread) = std::sync::mpsc::channel();
-        let read = move || {
-            let _ = tell.send(rustix::thread::gettid());
-            reader.run(&for_reader);
-        };
-        let reader = start("kymo-kernel").spawn(read);
-        let reader = reader.map_err(|error| format!("no thread can be started: {error}"))?;
-        let converter = start("kymo-converts").spawn(move || converter.run(&for_converter));
-        let converter = converter.map_err(|error| {
-            shared.is_over.store(true, Ordering::SeqCst);
-            format!("no thread can be started: {error}")
-        })?;
-        // Where the helper has no right to do that, the reader has its turns as others do.
-        if let Ok(thread) = told_thread.recv() {
-            let _ = helper.hurry(thread.as_raw_nonzero().get().unsigned_abs());
-        }
-        Ok((shared, switch, reader, converter))
+        let is_flight = beginning.keep == Keep::Newest;
+        // What a flight recorder overwrites is no loss.
+        let is_limited = beginning.wanted.is_limited || is_flight;
+        shared.wants(beginning.wanted.clone().limited(is_limited));
+        shared.count(|summary| {
+            (summary.classes, summary.probes) = (wanted_events.len() as u64, probes.len() as u64);
+            summary.tracefs_absent = tracefs_absent;
+        });
+        let opened = open_spools(&rings)?;
+        let first = opened.first().map(|(spool, _)| spool).or(sched_feed.as_ref().map(|feed| &feed.spool)).cloned();
+        shared.count(|summary| summary.cpu_ns = first.as_ref().map_or(0, |spool| spool.cost()));
+        let spools = opened.iter().map(|(spool, _)| Arc::clone(spool)).collect();
+        let has_calls = formats.iter().any(|(format, _)| format.system == "raw_syscalls");
+        let kept_bytes = is_flight.then_some(beginning.options.ring_bytes);
+        let texts = texts::begin(texts, (clock.source(), clock.facts(beginning.earliest).frequency), kept_bytes);
+        let texts_from = texts::origin(&texts, beginning.options.texts || !has_calls);
+        let (text_reader, texts) = texts.map(Option::unzip).unwrap_or_else(|why| {
+            shared.count(|summary| summary.texts_absent = Some(why));
+            (None, None)
+        });
+        let (stack_reader, stacks) = begin_stacks((stacks, stack_names), helper, beginning, clock.source())
+            .unwrap_or_else(|why| {
+                shared.count(|summary| summary.stacks_absent = Some(why));
+                (None, None)
+            });
+        let helper = Arc::clone(helper);
+        let events = KernelEvents { layout, formats, probes, spools, texts, texts_from, stacks, helper };
+        let converter = (!is_flight).then(|| {
+            let facts = clock.facts(beginning.earliest);
+            let mut place = match beginning.recorder {
+                0 => KernelPlace::new(beginning.output),
+                _ => KernelPlace::behind(beginning.output, trace).map_err(|error| error.to_string())?,
+            };
+            place.before.state_events = first.map_or(0, |spool| spool.state_events());
+            let cpus = opened.into_iter().map(|(spool, progress)| {
+                let until = place.written_until(spool.ring, spool.cpu).filter(|_| is_resumed);
+                ConvertedCpu::new(spool, progress, until.map(|cycles| cycles + facts.base))
+            });
+            let cpus = cpus.collect();
+            sched_feed.iter_mut().for_each(|feed| feed.goes_on(&place, facts.base));
+            let ends = place.stacks_written_until(facts.base).filter(|_| is_resumed);
+            let beside = events.beside(TextSource::feed, ends.collect())?;
+            events.converter((&place.path, place.before), trace, (clock, facts), (cpus, beside, sched_feed))
+        });
+        let converter = converter.transpose()?;
+        let beside = BesidePages { texts: text_reader, stacks: stack_reader, sched: sched_reader };
+        let reader = RingReader::new(rings, page_bytes, events.spools.clone(), clock.source(), kept_bytes, beside);
+        let switches = KernelSwitches(switches);
+        switches.turn(true).map_err(|error| format!("the kernel does not begin to record: {error}"))?;
+        let threads = start(&shared, reader, converter, &events.helper)?;
+        Ok((shared, switches, threads, events))
     }
 
     /// How far it is.
     pub(crate) fn summary(&self) -> KernelSummary {
-        *self.shared.summary.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.summary()
+    }
+
+    /// The times that the session wants, as they are known now. Called about ten times a second.
+    pub(crate) fn wants(&mut self, wanted: WantedTimes) {
+        self.shared.wants(wanted);
+        if self.pace == ConverterPace::Usual {
+            return;
+        }
+        let waiting: u64 = self.events.spools.iter().map(|spool| spool.waiting()).sum();
+        let folder = self.shared.folder.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // A reader that follows the trace does not wait for an idle CPU, nor does a spool that is long.
+        let is_urgent = waiting > WAITING_MAX || live::is_followed(&folder);
+        let thread = self.shared.converter.load(Ordering::SeqCst);
+        self.pace = match self.pace {
+            ConverterPace::Begins if thread != 0 && !is_urgent => {
+                kymo_probe::priority::idle(thread);
+                ConverterPace::Idle
+            }
+            // If the converter has the helper now, the next call does it.
+            ConverterPace::Idle
+                if is_urgent && self.helper.try_lock().is_ok_and(|mut helper| usual(&mut helper, thread)) =>
+            {
+                ConverterPace::Usual
+            }
+            same => same,
+        };
+    }
+
+    /// Writes the events that are kept now, of these times, as a trace in a session's folder.
+    pub(crate) fn snapshot(
+        &self,
+        output: &Path,
+        trace: &OutputOptions,
+        (clock, known): (&mut TickSource, Option<ClockDescription>),
+        earliest: u64,
+        wanted: &WantedTimes,
+    ) -> Result<(KernelSummary, Vec<String>), String> {
+        // What is kept now stays until the snapshot has it.
+        let _needed = NeededRecords::new(&self.shared);
+        let (tell, told) = channel();
+        let is_read = self.requests.send(tell).is_ok() && told.recv().is_ok();
+        if !is_read {
+            return Err("the kernel's events are not read any more".to_owned());
+        }
+        let until = clock.now();
+        let before = self.shared.summary();
+        let begun_ns = reader::thread_ns();
+        self.events.spools.iter().for_each(|spool| spool.rewind());
+        let cpus = self.events.spools.iter();
+        let cpus = cpus.map(|spool| ConvertedCpu::newest(Arc::clone(spool))).collect();
+        let facts = clock.facts(earliest);
+        let path = output.join(KERNEL_FOLDER);
+        let beside = self.events.beside(TextSource::kept, HashMap::new())?;
+        let before_it = WrittenBefore::default();
+        let mut converter = self.events.converter((&path, before_it), trace, (clock, facts), (cpus, beside, None))?;
+        converter.dump_state();
+        converter.convert_all(wanted);
+        let mut summary = KernelSummary { read: 0, ..before.clone() };
+        let mut problems = converter.finish((clock, known), until, wanted, &mut summary);
+        summary.cpu_ns = before.cpu_ns + (reader::thread_ns() - begun_ns);
+        problems.append(&mut self.shared.problems.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok((summary, problems))
     }
 
     /// Ends: all that the kernel has recorded until now is in the trace. Returns problems, in sentences.
-    pub(crate) fn end(self, clock: &mut TickSource) -> (KernelSummary, Vec<String>) {
-        let Self { shared, helper, switch, reader, converter } = self;
-        if let Err(error) = std::io::Write::write_all(&mut &switch, b"0") {
+    pub(crate) fn end(self, clock: &mut TickSource, known: Option<ClockDescription>) -> (KernelSummary, Vec<String>) {
+        let Self { shared, helper, switches, requests, reader, converter, pace, events } = self;
+        if let Err(error) = switches.turn(false) {
             shared.problem(format!("the kernel does not stop to record: {error}"));
         }
         let until = clock.now();
+        // Nothing more will be known: the times that were wanted until now count for the rest.
+        let wanted = (*shared.wanted()).clone().certain();
+        shared.wants(wanted.clone());
         shared.is_over.store(true, Ordering::SeqCst);
-        reader::hurry(shared.converter.load(Ordering::SeqCst));
-        let _ = reader.join();
-        drop(switch);
-        match converter.join() {
-            Ok(converter) => converter.finish(clock, until, &shared),
-            Err(_) => shared.problem("events of the kernel could not be converted: that is a fault of kymo".to_owned()),
+        drop(requests);
+        if pace == ConverterPace::Idle {
+            usual(&mut lock(&helper), shared.converter.load(Ordering::SeqCst));
         }
-        if let Err(problem) = helper.end() {
+        let _ = reader.join();
+        drop((switches, events));
+        match converter.map(JoinHandle::join) {
+            None => {}
+            Some(Ok(converter)) => {
+                let mut summary = shared.summary();
+                let problems = converter.finish((clock, known), until, &wanted, &mut summary);
+                problems.into_iter().for_each(|problem| shared.problem(problem));
+                shared.count(|told| *told = summary);
+            }
+            Some(Err(_)) => {
+                shared.problem("events of the kernel could not be converted: that is a fault of kymo".to_owned());
+            }
+        }
+        if let Err(problem) = lock(&helper).end() {
             shared.problem(format!("the kernel's buffer was not removed: {problem}"));
         }
-        let summary = *shared.summary.lock().unwrap_or_else(PoisonError::into_inner);
         let problems = std::mem::take(&mut *shared.problems.lock().unwrap_or_else(PoisonError::into_inner));
-        (summary, problems)
+        (shared.summary(), problems)
     }
+}
+
+/// A snapshot needs records that are kept.
+struct NeededRecords<'a>(&'a KernelShared);
+
+impl<'a> NeededRecords<'a> {
+    fn new(shared: &'a KernelShared) -> Self {
+        shared.snapshots.fetch_add(1, Ordering::SeqCst);
+        Self(shared)
+    }
+}
+
+impl Drop for NeededRecords<'_> {
+    fn drop(&mut self) {
+        self.0.snapshots.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Texts and call stacks for a converter.
+type BesideFeeds = (Option<TextFeed>, Option<StackFeed>);
+
+impl KernelEvents {
+    /// Texts and call stacks for a converter. `ends` tells until which ticks an earlier recorder has written the stacks of CPUs.
+    fn beside(
+        &self,
+        texts: impl Fn(&TextSource) -> io::Result<TextFeed>,
+        ends: HashMap<u32, u64>,
+    ) -> Result<BesideFeeds, String> {
+        let texts = self.texts.as_ref().map(texts).transpose();
+        let stacks = self.stacks.as_ref().map(|stacks| stacks.feed(ends)).transpose();
+        texts.and_then(|texts| Ok((texts, stacks?))).map_err(|error| format!("records cannot be read: {error}"))
+    }
+
+    /// Begins a trace of the pages.
+    fn converter(
+        &self,
+        (path, before): (&Path, WrittenBefore),
+        options: &OutputOptions,
+        clock: (&TickSource, ClockDescription),
+        (cpus, (texts, stacks), sched): (Vec<ConvertedCpu>, BesideFeeds, Option<SchedFeed>),
+    ) -> Result<KernelConverter, String> {
+        let mut catalog = EventCatalog::default();
+        self.formats.iter().for_each(|(format, is_wanted)| catalog.add(format.clone(), *is_wanted));
+        self.probes.iter().for_each(|(format, facts)| catalog.add_probe(format, facts));
+        let texts = (texts, self.texts_from.clone());
+        let (layout, helper) = (self.layout, Arc::clone(&self.helper));
+        let conversion =
+            Conversion { path, options, clock, catalog, layout, cpus, before, texts, stacks, sched, helper };
+        KernelConverter::create(conversion).map_err(|error| error.to_string())
+    }
+}
+
+/// Memory for the pages of rings, and how far a recorder before this one was.
+fn open_spools(rings: &[RingFiles]) -> Result<Vec<(Arc<PageSpool>, SpoolProgress)>, String> {
+    let spools = rings.iter().map(|ring| PageSpool::open((ring.number, ring.cpu.cpu), ring.spool.try_clone()?));
+    let opened: Result<_, std::io::Error> = spools.collect();
+    opened.map_err(|error| format!("there is no memory for the kernel's events: {error}"))
+}
+
+/// Rings with call stacks, and the addresses of the kernel's functions.
+type HandedStacks = (StackFiles, Option<File>);
+
+/// The reader of call stacks and their way to converters, if some are wanted; or why there are none.
+fn begin_stacks(
+    (files, names): (Option<Result<HandedStacks, String>>, Vec<String>),
+    helper: &SharedHelper,
+    beginning: &KernelBeginning<'_>,
+    source: ClockSource,
+) -> Result<(Option<StackReader>, Option<Arc<StackSource>>), String> {
+    let Some(files) = files else { return Ok((None, None)) };
+    let files = files?;
+    let kept_bytes = (beginning.keep == Keep::Newest).then_some(beginning.options.ring_bytes);
+    let maps = match kept_bytes {
+        Some(_) => MapKeeping::Flight(Arc::new(Mutex::new(mapped_now(helper)))),
+        None if beginning.trace.has_chunks() => MapKeeping::Parts,
+        None => MapKeeping::None,
+    };
+    let (reader, stacks) = stacks::begin(files, names, source, (kept_bytes, maps))?;
+    Ok((Some(reader), Some(Arc::new(stacks))))
+}
+
+/// Files with code that are mapped now: of processes that have ended, no snapshot finds them.
+fn mapped_now(helper: &SharedHelper) -> KnownMaps {
+    let mut maps = KnownMaps::default();
+    let learn = |event: StateEvent| event.code.iter().for_each(|(pid, map)| maps.learn_state(*pid, map, false));
+    dump::tell(StateSource::open(helper), |_| {}, learn);
+    maps
+}
+
+/// Lets the thread that converts run as most do, with the helper's rights if this process has none; whether that is done.
+fn usual(helper: &mut Helper, thread: i32) -> bool {
+    kymo_probe::priority::usual(thread).is_ok() || helper.usual(thread.unsigned_abs()).is_ok()
+}
+
+/// Descriptions of the events of probes, with their facts.
+fn probe_formats(plan: &ProbePlan, probes: &[(String, String)]) -> Result<Vec<(EventFormat, ProbeFacts)>, String> {
+    let of = |(event, text): &(String, String)| {
+        let format = EventFormat::parse("", text)
+            .map_err(|problem| format!("the kernel's description of the probe {event} cannot be read: {problem}"))?;
+        Ok((format, plan.facts(event)))
+    };
+    probes.iter().map(of).collect()
+}
+
+/// What the helper has set up.
+struct AskedEvents {
+    files: KernelFiles,
+    /// Descriptions of events, and whether those are wanted.
+    formats: Vec<(EventFormat, bool)>,
+    /// Names of the wanted events, as `SYSTEM:NAME`, and those of events with call stacks.
+    events: Vec<String>,
+    stack_names: Vec<String>,
+    /// Names of threads, where tracefs cannot be used.
+    thread_names: Vec<(i32, Vec<u8>)>,
+    /// What is missing as tracefs cannot be used, and why.
+    tracefs_absent: Option<String>,
+}
+
+/// Has the helper set up the events that a session wants.
+fn ask(helper: &mut Helper, beginning: &KernelBeginning<'_>, source: ClockSource) -> Result<AskedEvents, String> {
+    let options = beginning.options;
+    let known = helper.events().map_err(|problem| told(&problem))?;
+    let is_of_perf = known.tracefs_absent.is_some();
+    let events = match is_of_perf {
+        true => perf_sched::chosen_of_perf(beginning, &known)?,
+        false => chosen(&options.events, &known.events)?,
+    };
+    let clock = match source {
+        ClockSource::Counter => KernelClock::Counter,
+        ClockSource::Monotonic => KernelClock::Monotonic,
+    };
+    let wants_new_tasks = events.iter().any(|event| event == NEW_TASK);
+    let mut asked = events.clone();
+    // Forks do not tell of the process of a new thread: this does.
+    if !is_of_perf && !wants_new_tasks && asked.iter().any(|event| event == "sched:sched_process_fork") {
+        asked.push(NEW_TASK.to_owned());
+    }
+    let probes = options.probes.requests.clone();
+    let processes = options.scope.as_ref().map(|scope| scope.processes.clone());
+    let texts = options.texts;
+    let stacks = options.stacks.as_ref().map(|stacks| match &known.tracefs_absent {
+        Some(why) => perf_sched::samples(stacks, why),
+        None => stack_request(stacks, &known.events),
+    });
+    let stacks = stacks.transpose()?;
+    let name = |event: &String| event.split_once(':').map_or("", |(_, name)| name).to_owned();
+    let names = stacks.iter().flat_map(|stacks| stacks.events.iter().map(name));
+    let names = std::iter::once(SAMPLE.to_owned()).chain(names).collect();
+    let ring_bytes = options.ring_bytes;
+    let request = KernelRequest { events: asked, clock, ring_bytes, processes, probes, texts, stacks };
+    let thread_names = if is_of_perf { perf_sched::names() } else { Vec::new() };
+    let files = helper.begin(&request).map_err(|problem| told(&problem))?;
+    let mut formats = Vec::with_capacity(files.formats.len());
+    for (system, text) in &files.formats {
+        let format = EventFormat::parse(system, text)
+            .map_err(|problem| format!("the kernel's description of an event of {system} cannot be read: {problem}"))?;
+        let is_wanted = wants_new_tasks || format.name != "task_newtask";
+        formats.push((format, is_wanted));
+    }
+    let tracefs_absent = known.tracefs_absent.as_deref().map(perf_sched::missing);
+    Ok(AskedEvents { files, formats, events, stack_names: names, thread_names, tracefs_absent })
+}
+
+/// The request for call stacks of options, where the kernel has these events.
+fn stack_request(options: &StackOptions, known: &[String]) -> Result<StackRequest, String> {
+    let none = options.events.is_empty();
+    let events = if none { Vec::new() } else { chosen(&options.events, known)? };
+    if events.len() > STACK_EVENTS_MAX {
+        return Err(format!(
+            "call stacks of {} events are wanted; at most {STACK_EVENTS_MAX} can have them",
+            events.len()
+        ));
+    }
+    Ok(StackRequest { hz: options.hz, events })
+}
+
+/// The state of the threads, the switches, the threads, and the events that they read.
+type BegunRecording = (Arc<KernelShared>, KernelSwitches, StartedThreads, KernelEvents);
+
+/// Threads of a recording.
+type StartedThreads = (JoinHandle<()>, Sender<ReadRequest>, Option<JoinHandle<KernelConverter>>);
+
+fn start(
+    shared: &Arc<KernelShared>,
+    reader: RingReader,
+    converter: Option<KernelConverter>,
+    helper: &SharedHelper,
+) -> Result<StartedThreads, String> {
+    let (for_reader, for_converter) = (Arc::clone(shared), Arc::clone(shared));
+    let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+    let ((tell, told_thread), (requests, asked)) = (channel(), channel());
+    let read = move || {
+        let _ = tell.send(rustix::thread::gettid());
+        reader.run(&for_reader, &asked);
+    };
+    let reader = thread("kymo-kernel").spawn(read);
+    let reader = reader.map_err(|error| format!("no thread can be started: {error}"))?;
+    let convert = |converter: KernelConverter| thread("kymo-converts").spawn(move || converter.run(&for_converter));
+    let converter = converter.map(convert).transpose().map_err(|error| {
+        shared.is_over.store(true, Ordering::SeqCst);
+        format!("no thread can be started: {error}")
+    })?;
+    // Where the helper has no right to do that, the reader has its turns as others do.
+    if let Ok(thread) = told_thread.recv() {
+        let _ = lock(helper).hurry(thread.as_raw_nonzero().get().unsigned_abs());
+    }
+    Ok((reader, requests, converter))
 }
 
 /// Why the helper has not done it, and a remedy.
@@ -216,5 +630,7 @@ pub(crate) fn discard(output: &Path) {
     let _ = std::fs::remove_dir(output);
 }
 
+/// The event of call stacks of samples.
+const SAMPLE: &str = "sample";
 /// Tells of new threads, with their flags.
 const NEW_TASK: &str = "task:task_newtask";

@@ -18,7 +18,7 @@
 //!                └─> protocol                          what commands and the recorder say to each other
 //! select: rules which events are recorded   folder: folders of a user   clock: clocks of traces   capture: output of commands
 //! packets: those of network interfaces
-//! prepare: counters of CPUs, before a session
+//! prepare: counters of CPUs, before a session   probes: functions and USDT probes in files, by their names
 //! ```
 
 #![cfg(target_os = "linux")]
@@ -31,9 +31,11 @@ pub mod doctor;
 pub mod filters;
 pub mod folder;
 pub mod kernel;
+mod layout;
 mod number;
 pub mod packets;
 pub mod prepare;
+pub mod probes;
 pub mod program;
 pub mod protocol;
 pub mod recover;

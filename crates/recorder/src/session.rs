@@ -4,6 +4,7 @@ pub(crate) mod choosing;
 mod firings;
 pub(crate) mod flight;
 pub(crate) mod flush;
+mod kernel;
 mod late;
 pub(crate) mod matches;
 mod outputs;
@@ -23,7 +24,8 @@ use kymo_schema::definition::EventClass;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{TickSource, uptime_ns};
-use crate::kernel::{KernelRecording, PROGRAMS_FOLDER, kernel_source};
+use crate::kernel::KernelRecording;
+use crate::layout::PROGRAMS_FOLDER;
 use crate::program::drain::{DrainProgress, lost_since};
 use crate::program::objects::ExecutableObject;
 use crate::program::run::LaneEnd;
@@ -242,28 +244,6 @@ impl RecordingSession {
         }
     }
 
-    /// Begins to record events of the kernel, if the session has some.
-    ///
-    /// # Errors
-    ///
-    /// Why not, in sentences.
-    pub(crate) fn begin_kernel(&mut self, clocks: &mut WatchedClocks) -> Result<(), String> {
-        let Some(options) = self.options.kernel.clone() else { return Ok(()) };
-        let source = kernel_source();
-        let (earliest, trace) = (self.earliest[source as usize], self.output_options());
-        let output = self.options.output.clone();
-        self.kernel = Some(KernelRecording::begin(&options, &output, &trace, clocks.of(source), earliest)?);
-        Ok(())
-    }
-
-    /// Ends with the kernel: all of its events until now are in the trace.
-    fn end_kernel(&mut self, clocks: &mut WatchedClocks) {
-        let Some(kernel) = self.kernel.take() else { return };
-        let (summary, problems) = kernel.end(clocks.of(kernel_source()));
-        self.kernel_summary = Some(summary);
-        problems.into_iter().for_each(|problem| self.problem(problem));
-    }
-
     /// Continues a session whose recorder was killed; `None`: the file describes no session that
     /// can be continued.
     pub(crate) fn resume(file: &Path, clocks: &mut WatchedClocks) -> Option<Self> {
@@ -314,8 +294,8 @@ impl RecordingSession {
         if session.options.keep == Keep::Oldest {
             session.go_on(clocks, unwritten, untold);
         }
-        if session.options.kernel.is_some() {
-            session.problem("the recorder was killed, and the kernel's events end there".to_owned());
+        if let Err(why) = session.begin_kernel(clocks) {
+            session.problem(format!("the recorder was killed, and the kernel's events end there: {why}"));
         }
         session.resumed = Some(session.outputs.iter().map(|(_, output)| output.tally().events).sum());
         Some(session)
@@ -604,6 +584,7 @@ impl RecordingSession {
             self.outputs.iter().filter_map(|(_, output)| Some(output.error()?.to_string())).collect();
         errors.into_iter().for_each(|error| self.problem(error));
         std::mem::take(&mut self.choosing.problems).into_iter().for_each(|problem| self.problem(problem));
+        self.look_after_kernel(clocks, drained);
         self.keep_again();
     }
 
@@ -625,7 +606,6 @@ impl RecordingSession {
 
     /// Ends the session's traces; no event comes after that.
     pub(crate) fn finish(mut self, clocks: &mut WatchedClocks) -> SessionSummary {
-        self.end_kernel(clocks);
         self.outputs.iter_mut().for_each(|(_, output)| output.look_after_files());
         self.write_firings(clocks);
         self.beat(None, clocks);
@@ -648,6 +628,7 @@ impl RecordingSession {
         }
         let _writes = self.writing.begin(&self.trace);
         self.outputs.iter_mut().for_each(|(source, output)| output.end_clock(clocks.of(*source)));
+        self.end_kernel(clocks);
         let triggers = self.summary().triggers;
         let (mut tallies, mut folders) = (Vec::new(), Vec::new());
         for (source, output) in std::mem::take(&mut self.outputs) {
@@ -699,8 +680,8 @@ impl RecordingSession {
             ..SessionSummary::default()
         };
         self.flush.add_to(&mut summary);
-        summary.kernel = self.kernel.as_ref().map(KernelRecording::summary).or(self.kernel_summary);
-        if let Some(KernelSummary { events, bytes, .. }) = summary.kernel {
+        summary.kernel = self.kernel.as_ref().map(KernelRecording::summary).or_else(|| self.kernel_summary.clone());
+        if let Some(KernelSummary { events, bytes, .. }) = &summary.kernel {
             summary.events += events;
             summary.bytes += bytes;
         }

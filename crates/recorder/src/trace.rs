@@ -647,6 +647,11 @@ impl Output {
         (self.facts, self.is_better) = (better.unwrap_or(self.facts), Some(better.is_some()));
     }
 
+    /// The clock, as the trace describes it.
+    pub(crate) fn clock_description(&self) -> ClockDescription {
+        self.facts
+    }
+
     /// Ends the trace: all files are complete, and the metadata describes the clock as well as it
     /// is known now.
     ///

@@ -4,6 +4,8 @@ use kymo_filter::nearest;
 use kymo_schema::glob;
 use serde::{Deserialize, Serialize};
 
+use crate::probes::ProbePlan;
+
 /// Bytes of each CPU's ring buffer, unless others are asked for.
 pub const RING_BYTES: u64 = 8 << 20;
 
@@ -17,10 +19,77 @@ pub struct KernelOptions {
     pub events: Vec<String>,
     /// Bytes of each CPU's ring buffer.
     pub ring_bytes: u64,
+    /// Texts of system calls, where the kernel gives them.
+    #[serde(default)]
+    pub texts: bool,
+    /// Processes that its events are about; `None`: all.
+    #[serde(default)]
+    pub scope: Option<KernelScope>,
+    /// Dynamic probes.
+    #[serde(default)]
+    pub probes: ProbePlan,
+    /// Call stacks.
+    #[serde(default)]
+    pub stacks: Option<StackOptions>,
+}
+
+/// Call stacks beside the kernel's events.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StackOptions {
+    /// Samples of each busy CPU in a second of its time; 0: none.
+    pub hz: u32,
+    /// Patterns of events that have a stack each time.
+    pub events: Vec<String>,
+}
+
+/// Stacks without words: samples in a second, and events.
+const STACKS_HZ: u32 = 99;
+/// Samples in a second at most.
+const STACKS_HZ_MAX: u32 = 50_000;
+const STACK_EVENTS: [&str; 2] = ["?sched:sched_switch", "?sched:sched_waking"];
+
+impl StackOptions {
+    /// What words mean: `99Hz`, and patterns of events. No words: the usual samples, and the stacks of threads that begin to wait, or
+    /// wake others.
+    ///
+    /// # Errors
+    ///
+    /// A rate is none that can be.
+    ///
+    /// ```
+    /// use kymo_recorder::tracepoints::StackOptions;
+    /// let some = StackOptions::of(["999Hz", "block:*"].into_iter()).unwrap();
+    /// assert_eq!((some.hz, &some.events[..]), (999, &["block:*".to_owned()][..]));
+    /// ```
+    pub fn of<'w>(words: impl Iterator<Item = &'w str>) -> Result<Self, String> {
+        let mut all = Self { hz: 0, events: Vec::new() };
+        for word in words {
+            match word.strip_suffix("Hz").or_else(|| word.strip_suffix("hz")) {
+                Some(rate) => {
+                    let rate = rate.trim().parse().ok().filter(|rate| (1..=STACKS_HZ_MAX).contains(rate));
+                    all.hz = rate.ok_or_else(|| format!("`{word}` is no rate: 1Hz to {STACKS_HZ_MAX}Hz are"))?;
+                }
+                None => all.events.push(word.to_owned()),
+            }
+        }
+        if all.hz == 0 && all.events.is_empty() {
+            all = Self { hz: STACKS_HZ, events: STACK_EVENTS.map(str::to_owned).to_vec() };
+        }
+        Ok(all)
+    }
+}
+
+/// Processes that the kernel's events are about, and all that they start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelScope {
+    /// The words that the user chose them with.
+    pub said: String,
+    /// Their numbers.
+    pub processes: Vec<u32>,
 }
 
 /// The kernel's part of a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KernelSummary {
     /// Events in the trace.
@@ -35,10 +104,32 @@ pub struct KernelSummary {
     pub unreadable: u64,
     /// Events of the kernel that are recorded.
     pub classes: u64,
+    /// Events of probes that are recorded.
+    pub probes: u64,
     /// CPUs with events.
     pub cpus: u64,
+    /// Where the state of the system at the beginning is from: `eBPF` (iterators of the kernel), `/proc`, or `mixed`.
+    pub state: String,
+    /// Why it is not from iterators alone.
+    pub state_absent: Option<String>,
     /// Nanoseconds of processor time that reading and converting took.
     pub cpu_ns: u64,
+    /// Records of texts of system calls.
+    pub texts: u64,
+    /// Texts that were lost because their ring was full.
+    pub texts_lost: u64,
+    /// Texts of calls that are empty in the trace, because they could not be read, or were lost.
+    pub texts_unknown: u64,
+    /// Why there are no texts; `None`: they are there, or were not wanted.
+    pub texts_absent: Option<String>,
+    /// Call stacks in the trace.
+    pub stacks: u64,
+    /// Records of call stacks that were lost because their ring was full.
+    pub stacks_lost: u64,
+    /// Why there are no call stacks; `None`: they are there, or were not wanted.
+    pub stacks_absent: Option<String>,
+    /// What is missing as tracefs cannot be used, and why; `None`: it is used. The events are those that perf tells.
+    pub tracefs_absent: Option<String>,
 }
 
 /// The events that patterns mean.
@@ -76,6 +167,10 @@ pub struct KernelPreset {
     /// Patterns of events, separated by spaces.
     patterns: &'static str,
 }
+
+/// Events that tell which process a thread belongs to, and its name: with probes and nothing else.
+pub const PROGRAMS: &str =
+    "?sched:sched_process_fork ?sched:sched_process_exec ?sched:sched_process_exit ?task:task_rename";
 
 /// Ready choices of events.
 pub const PRESETS: [KernelPreset; 6] = [

@@ -279,7 +279,7 @@ pub(crate) struct WantedArguments {
     /// Only threads with a matching name; `*` matches any text, `?` any character
     #[arg(long, visible_alias = "comm", value_name = "GLOBS", value_delimiter = ',')]
     pub(crate) procname: Vec<String>,
-    /// Only system calls, pairs of groups, or messages with a matching name
+    /// Only system calls, pairs of groups, or messages with a matching name; of `stacks`, those with such a function
     #[arg(long, value_name = "GLOBS", value_delimiter = ',')]
     pub(crate) name: Vec<String>,
     /// Only these interrupts, by number, and the softirqs of --softirq

@@ -36,7 +36,7 @@ pub(crate) use record::{
     StatusArguments, StopArguments, SwitchArguments, TriggerArguments,
 };
 #[cfg(target_os = "linux")]
-pub(crate) use record::{LossMode, RecordTarget, RuleArguments, TriggerDoes, TriggerPrograms};
+pub(crate) use record::{KernelTexts, LossMode, RecordTarget, RuleArguments, TriggerDoes, TriggerPrograms};
 pub(crate) use registered::AnyCommand;
 pub(crate) use roles::RolesArguments;
 pub(crate) use schema::{

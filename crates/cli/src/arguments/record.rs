@@ -24,6 +24,9 @@ Examples:
   kymo record --packets eth0 --packet-filter 'tcp.destination_port == 443' --duration 5s
   sudo kymo record --kernel -- ./server     record the kernel's events too, on the same clock
   sudo kymo record --kernel=sched,block:* --duration 5s
+  sudo kymo record --kernel=sched,block:* --list    list these events and their fields
+  sudo kymo record --uprobe './app:parse_*' --uprobe './app:parse_*%return' -- ./app
+  sudo kymo record --uprobe 'libc.so.6:getenv(arg1:string)' --usdt './app:*:*' --duration 5s
   kymo record --policy policies.toml --output traces    who, what and how: docs/policies.md
   kymo record --to console -e 'net:*' -- ./server    print the events at once, and keep no trace
 
@@ -32,7 +35,7 @@ or with 128 plus the number of the signal that killed it, 127 if it does not exi
 cannot be executed. Without COMMAND, kymo records all programs of this user (of all users if run
 by root) until Ctrl-C; a second Ctrl-C does not wait. Several sessions may run at the same time.
 
-A helper with root's rights sets up the kernel's buffers; the command, the recorder and the trace belong
+A helper with root's rights sets up the kernel's buffers and probes; the command, the recorder and the trace belong
 to the user that called sudo (docs/kernel.md).
 
 Exit status: 0 the trace is complete, 1 a part could not be recorded, 2 wrong usage; with
@@ -47,7 +50,7 @@ pub(crate) struct RecordArguments {
     /// <config>; see docs/policies.md
     #[arg(long, value_name = "FILE", conflicts_with_all = ["events", "level", "process", "filter", "format", "mode", "lane_size",
         "pool_size", "context", "rotate_size", "rotate_time", "keep", "triggers", "rules", "capture_output", "prepare", "to",
-        "flush_every", "detach", "packets", "kernel"])]
+        "flush_every", "detach", "packets", "kernel", "uprobes", "usdt", "kprobes"])]
     pub(crate) policy: Option<PathBuf>,
     /// Where the events go
     #[arg(long, value_enum, value_name = "PLACE", default_value = "file")]
@@ -59,6 +62,9 @@ pub(crate) struct RecordArguments {
     /// Run in the background until `kymo stop`
     #[arg(long, conflicts_with_all = ["command", "packets"])]
     pub(crate) detach: bool,
+    /// Record nothing: list the events that `--kernel` chooses, with their fields, and where these are from
+    #[arg(long, requires = "kernel", conflicts_with_all = ["command", "detach"])]
+    pub(crate) list: bool,
     /// Print one JSON object at the end; with `--to console`, print each event as JSON, and that object on standard error
     #[arg(long)]
     pub(crate) json: bool,
@@ -143,12 +149,37 @@ pub(crate) struct SessionArguments {
     pub(crate) pcapng: Option<PathBuf>,
     /// Record events of the kernel, with LTTng's names, regardless of the selected events: choices for a purpose (waiting, sched,
     /// syscalls, irq, io, net, all), and patterns such as `block:*`, `!sched_waking`; default: waiting
-    #[arg(long, value_name = "EVENTS", value_delimiter = ',', num_args = 0..=1, require_equals = true, default_missing_value = "",
-        conflicts_with_all = ["rotate_size", "rotate_time", "keep"])]
+    #[arg(long, value_name = "EVENTS", value_delimiter = ',', num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) kernel: Option<Vec<String>>,
-    /// Buffer memory of each CPU for the kernel's events; default: 8MiB
-    #[arg(long, value_name = "SIZE", value_parser = quantity::some_size, requires = "kernel")]
+    /// Buffer memory of each CPU for the events of the kernel and of probes, and with `--mode overwrite` for those that are kept; default: 8MiB
+    #[arg(long, value_name = "SIZE", value_parser = quantity::some_size)]
     pub(crate) kernel_buffer: Option<u64>,
+    /// Record the kernel's events of these processes, and of all that they start: `command` (that of this recording), a PID,
+    /// `cgroup:PATH`, `container:NAME`; with the threads that wake them, and with interrupts, timers, disks and networks of all
+    #[arg(long, value_name = "PROCESSES", value_delimiter = ',', requires = "kernel")]
+    pub(crate) kernel_of: Vec<String>,
+    /// Record the calls of functions of any program or library, as events `FILE:FUNCTION`, with the arguments that its debug
+    /// information (DWARF) describes: `./app:parse_*`, `libc.so.6:getenv`, `./app:0x1139`; `%return` behind it records the
+    /// results, `(ARGUMENT[:TYPE],...)` chooses arguments; repeatable. Like `--kernel`, this needs root's rights
+    #[arg(long = "uprobe", value_name = "FILE:FUNCTION")]
+    pub(crate) uprobes: Vec<String>,
+    /// Record USDT probes of any program or library, as events `PROVIDER:NAME` with fields `arg1`, `arg2`...; `*` matches any
+    /// text; repeatable
+    #[arg(long, value_name = "FILE:PROVIDER:NAME")]
+    pub(crate) usdt: Vec<String>,
+    /// Record the calls of functions of the kernel, as events `kernel:FUNCTION`; `%return` behind it records the results;
+    /// repeatable. Only kernels with CONFIG_KPROBE_EVENTS have such probes
+    #[arg(long = "kprobe", value_name = "FUNCTION")]
+    pub(crate) kprobes: Vec<String>,
+    /// Texts of system calls, such as names of files: read them (where the kernel lets eBPF programs do that), or record their
+    /// addresses alone
+    #[arg(long, value_enum, value_name = "TEXTS", default_value = "read", requires = "kernel")]
+    pub(crate) kernel_texts: KernelTexts,
+    /// Record call stacks, of the kernel and of programs: samples of busy CPUs (`99Hz`), and the stacks of events of the kernel
+    /// (`sched_switch`, `block:*`); default: 99Hz,sched_switch,sched_waking
+    #[arg(long, value_name = "WHEN", value_delimiter = ',', num_args = 0..=1, require_equals = true, default_missing_value = "",
+        requires = "kernel")]
+    pub(crate) stacks: Option<Vec<String>>,
     /// First compare the counters of all CPUs, a few milliseconds for each: the trace and the summary tell how far they
     /// are apart
     #[arg(long)]
@@ -185,6 +216,13 @@ impl SessionArguments {
             ("--only", !self.rules.is_empty()),
             ("--capture-output", self.capture_output),
             ("--packets", !self.packets.is_empty()),
+            ("--kernel", self.kernel.is_some()),
+            ("--kernel-of", !self.kernel_of.is_empty()),
+            ("--uprobe", !self.uprobes.is_empty()),
+            ("--usdt", !self.usdt.is_empty()),
+            ("--kprobe", !self.kprobes.is_empty()),
+            ("--kernel-texts", self.kernel_texts != KernelTexts::Read),
+            ("--stacks", self.stacks.is_some()),
             ("--prepare", self.prepare),
             ("--duration", self.duration.is_some()),
         ];
@@ -517,4 +555,13 @@ fn program(text: &str) -> Result<String, String> {
         "" => Err("a program has a name or a number; without `--process`, all are meant".to_owned()),
         _ => Ok(text.to_owned()),
     }
+}
+
+/// Which texts of system calls are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KernelTexts {
+    /// The texts
+    Read,
+    /// Their addresses
+    None,
 }

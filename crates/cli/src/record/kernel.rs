@@ -15,9 +15,11 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use kymo_recorder::folder::own_user;
-use kymo_recorder::kernel::{HELPER_WORD, help, listen};
+use kymo_recorder::kernel::{HELPER_WORD, ProbeRights, help, listen};
 use rustix::process::{Gid, Uid};
-use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, set_capabilities, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+};
 
 use super::this_program;
 use crate::stop::StopReason;
@@ -26,10 +28,14 @@ use crate::stop::StopReason;
 pub(super) const HELPER_VARIABLE: &str = "KYMO_KERNEL_HELPER";
 /// The helper's only word.
 const READY: &str = "ready";
+/// Says to a helper that it may make probes of functions of the kernel; paths of files begin with `/`.
+const FUNCTIONS: &str = "functions";
+/// The same of call stacks.
+const STACKS: &str = "stacks";
 
 /// Becomes a helper, if these words ask for it; returns the exit status for the process then.
 pub(crate) fn become_helper(words: &[OsString]) -> Option<u8> {
-    let [_, word, name, user] = words else { return None };
+    let [_, word, name, user, rights @ ..] = words else { return None };
     if word != HELPER_WORD {
         return None;
     }
@@ -37,24 +43,56 @@ pub(crate) fn become_helper(words: &[OsString]) -> Option<u8> {
     let Ok(listener) = listen(name) else { return Some(1) };
     // The command that waits for this may be gone.
     let _ = writeln!(io::stdout(), "{READY}");
-    help(&listener, user);
+    // Each CPU that there may be takes some descriptors.
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let most = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, most);
+    let [functions, stacks] = [FUNCTIONS, STACKS].map(|wanted| rights.iter().any(|word| word == wanted));
+    let files = rights.iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
+    help(&listener, user, ProbeRights { files, functions, stacks });
     Some(0)
 }
 
-/// Starts a helper; returns the name of its socket. A process that is root by `sudo` goes on as the user that called it.
-pub(super) fn helper() -> Result<String, StopReason> {
-    if let Ok(name) = std::env::var(HELPER_VARIABLE) {
-        return Ok(name);
+/// A process that is root by `sudo` starts a helper and goes on as the user that called it: files are read with that user's
+/// rights. Others go on as they are.
+pub(super) fn become_user(rights: &ProbeRights) -> Result<(), StopReason> {
+    match (std::env::var(HELPER_VARIABLE), InvokingUser::find()) {
+        (Err(_), Some(user)) => {
+            let name = start(rights, user.uid)?;
+            Err(user.go_on(&name).into())
+        }
+        _ => Ok(()),
     }
-    let user = InvokingUser::find();
+}
+
+/// The name of the socket of a helper, which is started if it is not there yet. It keeps its capabilities, and this process gives up
+/// its own.
+pub(super) fn helper(rights: &ProbeRights) -> Result<String, StopReason> {
+    let name = std::env::var(HELPER_VARIABLE).or_else(|_| start(rights, own_user()))?;
+    give_up_capabilities();
+    Ok(name)
+}
+
+/// A process of a user other than root goes on without capabilities, and so do programs that it starts.
+pub(super) fn give_up_capabilities() {
+    let none = CapabilitySet::empty();
+    if own_user() != 0 {
+        // The kernel takes them from the ambient set, too.
+        let _ = set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none });
+    }
+}
+
+fn start(rights: &ProbeRights, user: u32) -> Result<String, StopReason> {
     let mut random = [0; 8];
     File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random))?;
     let name = format!("kymo-kernel-{}-{:016x}", std::process::id(), u64::from_le_bytes(random));
-    let number = user.as_ref().map_or_else(own_user, |user| user.uid);
     let program = this_program();
     let helper = Command::new(&program[0])
         .args(&program[1..])
-        .args([HELPER_WORD, &name, &number.to_string()])
+        .args([HELPER_WORD, &name, &user.to_string()])
+        .args(rights.functions.then_some(FUNCTIONS))
+        .args(rights.stacks.then_some(STACKS))
+        .args(&rights.files)
         .env_clear()
         .current_dir("/")
         .process_group(0)
@@ -67,10 +105,7 @@ pub(super) fn helper() -> Result<String, StopReason> {
     if line.trim_end() != READY {
         return Err(StopReason::Usage("the helper that reads the kernel's events cannot be started".to_owned()));
     }
-    match user {
-        None => Ok(name),
-        Some(user) => Err(user.go_on(&name).into()),
-    }
+    Ok(name)
 }
 
 /// The user that called `sudo`.

@@ -10,10 +10,12 @@ mod child;
 mod console;
 mod doctor;
 mod kernel;
+mod kernel_list;
 mod limit;
 mod place;
 mod policy;
 mod recover;
+mod scope;
 mod session;
 mod show;
 mod signals;
@@ -38,7 +40,10 @@ use crate::stop::StopReason;
 /// Becomes the recorder, if these words ask for it; returns the exit status for the process then.
 pub(crate) fn become_recorder(words: &[OsString]) -> Option<u8> {
     let is_asked = words.len() == 2 && words[1] == RECORDER_WORD;
-    is_asked.then(|| u8::from(kymo_recorder::record_for_user().is_err()))
+    is_asked.then(|| {
+        kernel::give_up_capabilities();
+        u8::from(kymo_recorder::record_for_user().is_err())
+    })
 }
 
 pub(crate) use kernel::become_helper;

@@ -11,10 +11,11 @@ use kymo_recorder::client::{Client, ClientProblem, nonsense};
 use kymo_recorder::doctor::{self, DoctorFinding};
 use kymo_recorder::packets::{self, PacketOptions, PacketProblem, PacketRecording, PacketSource};
 use kymo_recorder::prepare::PreparedCounters;
+use kymo_recorder::probes::{ProbeRights, ProbeWords};
 use kymo_recorder::program::namespaces::{NAMES, NamespaceKinds};
 use kymo_recorder::protocol::{Keep, RecorderReply, RecorderRequest, SessionOptions, SessionSummary, TraceDialect};
 use kymo_recorder::select::{SelectionRule, SelectionStep, SessionSelection, StepKind};
-use kymo_recorder::tracepoints::{self, KernelOptions};
+use kymo_recorder::tracepoints::{self, KernelOptions, StackOptions};
 use kymo_session::TraceCounters;
 use rustix::io::Errno;
 
@@ -26,7 +27,7 @@ use super::signals::{Signals, forward};
 use super::streams::Passed;
 use super::{RecordProblem, show, this_program, warn};
 use crate::CommandOutcome;
-use crate::arguments::{self, LossMode, RecordArguments, RuleArguments, SessionArguments};
+use crate::arguments::{self, KernelTexts, LossMode, RecordArguments, RuleArguments, SessionArguments};
 use crate::message::plain_output;
 use crate::message::write_line;
 use crate::stop::StopReason;
@@ -46,6 +47,9 @@ const POOL_MOST: u64 = 128 << 20;
 
 /// Records until it is over.
 pub(crate) fn run(arguments: &RecordArguments) -> Result<CommandOutcome, RecordProblem> {
+    if let (true, Some(words)) = (arguments.list, &arguments.session.kernel) {
+        return super::kernel_list::run(words, arguments.json);
+    }
     place::check(arguments)?;
     let mut plan = RecordingPlan::of(&arguments.session, arguments.detach, arguments.flush_every)?;
     let console = place::decide(arguments, &mut plan.options)?;
@@ -555,16 +559,36 @@ fn options(
     })
 }
 
-/// Events of the kernel, if some are wanted: starts the helper that may read them.
+/// Events of the kernel and probes, if some are wanted: starts the helper that may read them.
 fn kernel(arguments: &SessionArguments) -> Result<Option<KernelOptions>, StopReason> {
-    let Some(words) = &arguments.kernel else { return Ok(None) };
-    if arguments.mode == LossMode::Overwrite {
-        let what = "`--kernel` records all the time, and not with `--mode overwrite`: that is to come";
-        return Err(StopReason::Usage(what.to_owned()));
+    let words = ProbeWords {
+        functions: arguments.uprobes.clone(),
+        usdt: arguments.usdt.clone(),
+        kernel: arguments.kprobes.clone(),
+    };
+    if arguments.kernel.is_none() && words.is_empty() {
+        let what = "`--kernel-buffer` is the memory for events of the kernel and of probes: `--kernel` or `--uprobe` records some";
+        return arguments.kernel_buffer.map_or(Ok(None), |_| Err(StopReason::Usage(what.to_owned())));
     }
-    let events = tracepoints::patterns(words.iter().map(|word| word.trim()).filter(|word| !word.is_empty()));
+    let rights = words.rights().map_err(StopReason::Usage)?;
+    let rights = ProbeRights { stacks: arguments.stacks.is_some(), ..rights };
+    super::kernel::become_user(&rights)?;
+    let probes = words.plan().map_err(StopReason::Usage)?;
+    probes.notes.iter().for_each(|note| write_line(&format!("note: {note}")));
+    let stacks = arguments
+        .stacks
+        .as_ref()
+        .map(|words| StackOptions::of(words.iter().map(|word| word.trim()).filter(|word| !word.is_empty())));
+    let stacks = stacks.transpose().map_err(StopReason::Usage)?;
+    let events = match &arguments.kernel {
+        Some(words) => tracepoints::patterns(words.iter().map(|word| word.trim()).filter(|word| !word.is_empty())),
+        None => tracepoints::patterns(tracepoints::PROGRAMS.split_ascii_whitespace()),
+    };
     let ring_bytes = arguments.kernel_buffer.unwrap_or(tracepoints::RING_BYTES);
-    Ok(Some(KernelOptions { helper: super::kernel::helper()?, events, ring_bytes }))
+    let scope = super::scope::find(&arguments.kernel_of, !arguments.command.is_empty())?;
+    let texts = arguments.kernel_texts == KernelTexts::Read;
+    let helper = super::kernel::helper(&rights)?;
+    Ok(Some(KernelOptions { helper, events, ring_bytes, texts, scope, probes, stacks }))
 }
 
 /// Sockets for the packets, if some are wanted.

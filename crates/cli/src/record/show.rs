@@ -143,15 +143,41 @@ pub(super) fn packets(counts: &PacketCounts) -> String {
 
 /// Events of the kernel, and the cost of reading them.
 fn kernel(kernel: &KernelSummary) -> String {
-    let KernelSummary { events, bytes: size, classes, cpus, cpu_ns, .. } = *kernel;
-    format!(
-        "  kernel    {} of {} on {}, {}; recording them took {} of processor time\n",
+    let KernelSummary { events, bytes: size, classes, probes, cpus, cpu_ns, texts_unknown, .. } = *kernel;
+    let absent = kernel.texts_absent.as_ref();
+    let absent = absent.map(|why| {
+        format!("  texts     of system calls are addresses: {}\n", why.trim_end().replace('\n', "\n            "))
+    });
+    let unknown = match texts_unknown.saturating_sub(kernel.texts_lost) {
+        0 => String::new(),
+        count => format!("  texts     {} of system calls could not be read, and are empty\n", grouped(count)),
+    };
+    let of = if kernel.tracefs_absent.is_some() { "kind" } else { "tracepoint" };
+    let tracepoints = counted(classes, of);
+    let kinds = if probes > 0 { format!("{} and {tracepoints}", counted(probes, "probe")) } else { tracepoints };
+    let told = format!(
+        "  kernel    {} of {kinds} on {}, {}; recording them took {} of processor time\n",
         counted(events, "event"),
-        counted(classes, "tracepoint"),
         counted(cpus, "CPU"),
         bytes(size),
         duration(i128::from(cpu_ns))
-    )
+    );
+    let why = kernel.state_absent.as_ref().map(|why| format!(": {}", why.trim_end().replace('\n', "\n            ")));
+    let state = match kernel.state.as_str() {
+        "" => String::new(),
+        source => format!("  state     at the beginning is from {source}{}\n", why.unwrap_or_default()),
+    };
+    let tracefs = kernel.tracefs_absent.as_ref().map_or_else(String::new, |why| format!("  tracefs   {why}\n"));
+    told + &tracefs + &state + &unknown + &absent.unwrap_or_default() + &stacks(kernel)
+}
+
+/// Call stacks, or why there are none.
+fn stacks(kernel: &KernelSummary) -> String {
+    match (&kernel.stacks_absent, kernel.stacks) {
+        (Some(why), _) => format!("  stacks    none: {}\n", why.trim_end().replace('\n', "\n            ")),
+        (None, 0) => String::new(),
+        (None, stacks) => format!("  stacks    {}\n", counted(stacks, "call stack")),
+    }
 }
 
 /// Events of the kernel that are missing, in a sentence.
@@ -160,11 +186,16 @@ fn kernel_losses(kernel: &KernelSummary) -> Option<String> {
         (kernel.lost, "of the kernel for which its buffers had no room: `--kernel-buffer` gives more"),
         (kernel.unreadable, "of the kernel that could not be read or written, as the problems say"),
     ];
-    let said: Vec<String> = parts
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, why)| format!("{} {why}", counted(*count, "event")))
-        .collect();
+    let said =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{} {why}", counted(*count, "event")));
+    let texts = Some(kernel.texts_lost).filter(|lost| *lost > 0).map(|lost| {
+        format!("{} of system calls for which there was no room: `--kernel-buffer` gives more", counted(lost, "text"))
+    });
+    let stacks = Some(kernel.stacks_lost).filter(|lost| *lost > 0);
+    let stacks = stacks.map(|lost| {
+        format!("{} for which there was no room: `--kernel-buffer` gives more", counted(lost, "record of call stacks"))
+    });
+    let said: Vec<String> = said.chain(texts).chain(stacks).collect();
     (!said.is_empty()).then(|| said.join("; "))
 }
 

@@ -117,7 +117,7 @@ pub(crate) fn install(built: &Path, folder: &Path) -> PathBuf {
 }
 
 /// Compiles a source, with more words behind it.
-fn compile(folder: &Path, name: &str, source: &str, words: &[&str]) -> PathBuf {
+pub(crate) fn compile(folder: &Path, name: &str, source: &str, words: &[&str]) -> PathBuf {
     let (built, path) = (folder.join(name), folder.join(format!("{name}.c")));
     std::fs::write(&path, source).expect("there is room");
     let mut compiler = Command::new("cc");
@@ -135,19 +135,30 @@ pub(crate) fn program(folder: &Path, library: &Path, name: &str, source: &str) -
 
 /// A library in Rust that has the tracer in it, by the name of its crate and its source.
 pub(crate) fn library_of_rust(folder: &Path, name: &str, source: &str) -> PathBuf {
+    let library = format!("lib{}.so", name.replace('-', "_"));
+    of_rust(folder, name, source, "lib.rs", "[lib]\ncrate-type = [\"cdylib\"]\n").join(library)
+}
+
+/// A program in Rust that has the tracer in it.
+pub(crate) fn program_of_rust(folder: &Path, name: &str, source: &str) -> PathBuf {
+    of_rust(folder, name, source, "main.rs", "").join(name)
+}
+
+/// Builds a crate with one file; returns the folder of the built program or library.
+fn of_rust(folder: &Path, name: &str, source: &str, file: &str, kind: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_BIN_EXE_kymo")).ancestors().nth(2).expect("it is in target/PROFILE");
     let (folder, target) = (folder.join(name), target.join("copies"));
     std::fs::create_dir_all(folder.join("src")).expect("there is room");
-    std::fs::write(folder.join("src/lib.rs"), source).expect("there is room");
+    std::fs::write(folder.join("src").join(file), source).expect("there is room");
     let tracer = root().join("crates/tracer");
     let manifest = format!(
-        "[package]\nname = \"{name}\"\nedition = \"2024\"\n[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n[dependencies]\n\
+        "[package]\nname = \"{name}\"\nedition = \"2024\"\n{kind}[workspace]\n[dependencies]\n\
          kymo-tracer = {{ path = {tracer:?} }}\n"
     );
     std::fs::write(folder.join("Cargo.toml"), manifest).expect("there is room");
     std::fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("it is there");
     does(cargo(&target).arg("--release").current_dir(&folder));
-    target.join(format!("release/lib{}.so", name.replace('-', "_")))
+    target.join("release")
 }
 
 const CONTROLS: &str = r#"

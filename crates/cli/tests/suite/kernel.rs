@@ -10,7 +10,7 @@ use crate::c_programs;
 use crate::recorded::Place;
 
 /// A user without rights.
-const NOBODY: u32 = 65534;
+pub(crate) const NOBODY: u32 = 65534;
 
 /// Makes a call that hardly any other program makes between two events of its own, and starts a thread and a process.
 const BETWEEN: &str = r#"
@@ -40,7 +40,7 @@ int main(void) {
 "#;
 
 /// Whether the kernel can be recorded here; otherwise it is said why not.
-fn can_record(place: &Place) -> bool {
+pub fn can_record(place: &Place) -> bool {
     let output =
         place.kymo(&["record", "--kernel=sched", "--output", "try", "--", "true"]).output().expect("it starts");
     let told = String::from_utf8_lossy(&output.stderr);
@@ -53,14 +53,14 @@ fn can_record(place: &Place) -> bool {
 }
 
 /// Events of a trace, in order.
-fn events(place: &Place, path: &str) -> Vec<Value> {
+pub(crate) fn events(place: &Place, path: &str) -> Vec<Value> {
     let output = place.kymo(&["print", "--format", "json", path]).output().expect("it starts");
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).expect("it is JSON");
     text.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect()
 }
 
-fn name(event: &Value) -> &str {
+pub(crate) fn name(event: &Value) -> &str {
     event["event"].as_str().unwrap_or_default()
 }
 
@@ -123,7 +123,7 @@ fn told_by_lttng(events: &[Value]) {
 }
 
 /// Babeltrace reads it without a word of complaint.
-fn read_by_babeltrace(place: &Place, path: &str) {
+pub(crate) fn read_by_babeltrace(place: &Place, path: &str) {
     let Ok(output) = place.command("babeltrace2").arg(path).output() else {
         eprintln!("BABELTRACE2 ABSENT: it has not read the kernel's trace");
         return;
@@ -145,15 +145,14 @@ fn events_are_chosen() {
     for event in events(&place, "trace") {
         let name = name(&event);
         let is_chosen = name == "sched_switch" || name.starts_with("syscall_entry_");
-        assert!(is_chosen || name.starts_with("lttng_statedump_") || name.starts_with("kymo:"), "{name}");
+        let is_state = name.starts_with("lttng_statedump_") || name.starts_with("kymo_statedump_");
+        assert!(is_chosen || is_state || name.starts_with("kymo:"), "{name}");
     }
     assert!(place.says(&["check", "trace"], 0).contains("no problems"));
     assert!(place.says(&["info", "trace"], 0).contains("recorded  by kymo "));
     let told = place.says(&["record", "--kernel=shced_switch", "--output", "none", "--", "true"], 2);
     assert!(told.contains("the kernel has no event `shced_switch`; did you mean `sched_switch`?"), "{told}");
     assert!(!place.path("none").exists());
-    let told = place.says(&["record", "--kernel", "--mode", "overwrite", "--output", "none", "--", "true"], 2);
-    assert!(told.contains("--mode overwrite"), "{told}");
 }
 
 /// The kernel has no buffer of ours any more when the command has ended.
@@ -213,8 +212,70 @@ fn a_user_is_served_by_sudo() {
     assert!(!folder.join("other").exists());
 }
 
+/// Events are listed with their fields, and nothing is recorded.
+#[test]
+fn events_are_listed() {
+    let place = Place::new();
+    if !can_record(&place) {
+        return;
+    }
+    let events = place.json(&["record", "--kernel=sched_switch,syscalls,filemap:*", "--list", "--json"]);
+    let field = |event: &str, name: &str| {
+        let event = events.as_array().expect("a list").iter().find(|one| one["event"] == event);
+        let fields = event.expect("it is chosen")["fields"].as_array().expect("a list");
+        fields.iter().find(|field| field["name"] == name).unwrap_or_else(|| panic!("no {name}")).clone()
+    };
+    assert_eq!(field("sched_switch", "prev_tid")["note"], "prev_pid");
+    assert_eq!(field("sched_switch", "prev_prio")["source"], "derived");
+    assert_eq!(field("syscall_entry_openat", "filename")["source"], "ebpf");
+    assert_eq!(field("syscall_exit_openat", "ret")["type"], "i64");
+    let told = place.says(&["record", "--kernel=sched_switch", "--list"], 0);
+    assert!(told.starts_with("sched_switch  (sched:sched_switch)\n"), "{told}");
+    assert!(!place.path("kymo-traces").exists());
+}
+
+/// The doctor looks at the kernel's part, with and without rights, and says so where it may not look.
+#[test]
+fn the_doctor_looks_at_the_kernel() {
+    let place = Place::new();
+    if std::fs::metadata(place.path(".")).expect("it is there").uid() != 0 || !can_record(&place) {
+        eprintln!("NOT TESTED: only root sees the kernel's part");
+        return;
+    }
+    let of = |findings: &Value, about: &str| {
+        let finding = findings.as_array().expect("a list").iter().find(|finding| finding["about"] == about);
+        finding.map(|finding| (finding["grade"].clone(), finding["found"].to_string(), finding["help"].to_string()))
+    };
+    let findings = place.json(&["doctor", "--json"]);
+    assert_eq!(of(&findings, "kernel: tracefs").expect("it was looked at").0, "good", "{findings}");
+    for about in ["rights", "clock", "system calls", "kprobes", "uprobes", "buffers", "eBPF", "processes of others"] {
+        assert!(of(&findings, &format!("kernel: {about}")).is_some(), "{about}: {findings}");
+    }
+    // A missing part has a remedy.
+    let parts = findings.as_array().expect("a list").iter().filter(|finding| finding["grade"] != "good");
+    assert!(parts.clone().all(|finding| finding["help"].is_string()), "{findings}");
+    let folder = place.path("theirs");
+    std::fs::create_dir(&folder).expect("there is room");
+    std::fs::copy(env!("CARGO_BIN_EXE_kymo"), folder.join("kymo")).expect("there is room");
+    std::fs::set_permissions(place.path("."), std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let mut alone = place.command("setpriv");
+    alone.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "./kymo", "doctor", "--json"]);
+    let Ok(output) = alone.current_dir(&folder).env_remove("XDG_RUNTIME_DIR").output() else {
+        eprintln!("NOT TESTED: there is no setpriv");
+        return;
+    };
+    let findings: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let (grade, found, help) = of(&findings, "kernel: tracefs").expect("it was looked at");
+    assert!(grade == "note" && found.contains("were not looked at") && help.contains("sudo kymo doctor"), "{findings}");
+    assert_eq!(of(&findings, "kernel: rights").expect("it was looked at").0, "note");
+    // Parts that this user may not look at are not claimed.
+    for about in ["clock", "system calls", "kprobes", "uprobes", "buffers"] {
+        assert!(of(&findings, &format!("kernel: {about}")).is_none(), "{about}: {findings}");
+    }
+}
+
 /// The environment that `sudo` gives.
-fn sudo(kymo: &Path, folder: &Path, words: &[&str]) -> Output {
+pub(crate) fn sudo(kymo: &Path, folder: &Path, words: &[&str]) -> Output {
     let user = NOBODY.to_string();
     let mut command = Command::new(kymo);
     command.args(words).current_dir(folder).env_remove("XDG_RUNTIME_DIR").env_remove("KYMO_SESSION");

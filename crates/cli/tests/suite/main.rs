@@ -27,6 +27,17 @@ mod index;
 mod info;
 #[cfg(target_os = "linux")]
 mod kernel;
+#[cfg(target_os = "linux")]
+mod kernel_perf;
+#[cfg(target_os = "linux")]
+mod kernel_rights;
+#[cfg(target_os = "linux")]
+mod kernel_sessions;
+mod kernel_stacks;
+mod kernel_state;
+mod kernel_texts;
+#[cfg(target_os = "linux")]
+mod kernel_uring;
 mod lami;
 #[cfg(target_os = "linux")]
 mod limits;
@@ -39,6 +50,7 @@ mod periods;
 mod platform;
 #[cfg(target_os = "linux")]
 mod policies;
+mod probes;
 mod program;
 #[cfg(target_os = "linux")]
 mod record;
@@ -62,6 +74,7 @@ mod rust_example;
 mod schema;
 #[cfg(feature = "sql")]
 mod sql;
+mod stacks;
 mod status;
 #[cfg(target_os = "linux")]
 mod terminal;
@@ -69,6 +82,8 @@ mod terminal;
 mod trigger_storm;
 mod triggers;
 mod usage;
+#[cfg(target_os = "linux")]
+mod usdt_events;
 #[cfg(all(unix, feature = "view"))]
 mod view;
 #[cfg(all(target_os = "linux", feature = "view"))]

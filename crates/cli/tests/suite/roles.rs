@@ -119,6 +119,7 @@ fn what_is_guessed() {
           thread_free thread_priority thread_rename thread_state syscall_entry syscall_exit irq_entry
           irq_exit softirq_raise softirq_entry softirq_exit block_insert block_issue block_complete net_send
           net_receive page_alloc page_free file_state disk_state interface_state counter state send receive
+          uring_submit uring_queue uring_file uring_complete uring_ring call_stack
     "#]]);
 }
 
@@ -157,6 +158,7 @@ fn own_mapping() {
           thread_priority thread_rename thread_state syscall_entry syscall_exit irq_entry irq_exit
           softirq_raise softirq_entry softirq_exit block_insert block_issue block_complete net_send
           net_receive page_alloc page_free file_state disk_state interface_state counter state send receive
+          uring_submit uring_queue uring_file uring_complete uring_ring call_stack
         stderr: warning: irq_entry: no event record class is called `isr_entr`; there is `isr_enter`
     "#]]);
 }
@@ -380,7 +382,8 @@ fn roles_of_definitions_bind() {
               thread_switch thread_waking thread_wakeup thread_migrate thread_fork thread_exec thread_exit
               thread_free thread_priority thread_rename thread_state syscall_entry syscall_exit irq_entry
               irq_exit softirq_raise softirq_entry softirq_exit block_insert block_issue block_complete net_send
-              net_receive page_alloc page_free file_state disk_state interface_state
+              net_receive page_alloc page_free file_state disk_state interface_state uring_submit uring_queue
+              uring_file uring_complete uring_ring call_stack
         "#]],
     );
     let answer: Value = serde_json::from_str(&setup.run("pairs --json --top all trace")).unwrap();

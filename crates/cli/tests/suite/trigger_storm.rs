@@ -1,7 +1,7 @@
 //! Triggers while threads, signal handlers and children record, and the recorder is killed: a session has the events
 //! of its windows by their time, and no others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -164,13 +164,20 @@ fn windows_hold_in_a_storm() {
     // and its event: the start event is on its way, and those behind a stop are cut.
     let told: BTreeSet<u64> = found.iter().map(|step| step.value).collect();
     let (mut wanted, mut may_be) = (BTreeSet::new(), BTreeSet::new());
+    // Of each thread, and for starts and stops: the last event that has fired.
+    let mut fired: BTreeMap<(u64, u64), u64> = BTreeMap::new();
     for window in windows(&place, "part") {
-        let of = |rest: u64, (from, thread): FiredAt| {
+        let mut of = |rest: u64, (from, thread): FiredAt| {
             // Firings are in the order of the changes that they make. One whose thread lost its processor between the
-            // change and the clock has a later time, and so has the next one, which may be later than its event then.
-            let its = all.iter().filter(|step| step.at.1 == thread && step.value % 1000 == rest);
-            *its.min_by_key(|step| step.at.0.abs_diff(from))
-                .unwrap_or_else(|| panic!("a firing without its event: {window:?}"))
+            // change and the clock has a later time, and so has the next one, which may be later than its event then. One that
+            // was read before its thread lost it is far from its event, but not the second one of an event.
+            let last = fired.entry((thread, rest)).or_default();
+            let its = all.iter().filter(|step| step.at.1 == thread && step.value % 1000 == rest && step.value > *last);
+            let event = *its
+                .min_by_key(|step| step.at.0.abs_diff(from))
+                .unwrap_or_else(|| panic!("a firing without its event: {window:?}"));
+            *last = event.value;
+            event
         };
         let (first, last) = (of(100, window.0), window.1.map(|stop| of(600, stop)));
         wanted.extend([first].into_iter().chain(last).map(|step| step.value));

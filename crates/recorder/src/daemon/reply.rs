@@ -83,11 +83,15 @@ impl Daemon {
                 output.display()
             ));
         }
+        // Others have folders that may have been there before.
+        let is_new = options.keep == Keep::Oldest && !is_tree;
         let session = RecordingSession::begin(options, owner, &mut self.clocks);
         let mut session = session.map_err(|error| not_begun(&output, &error))?;
         session.writing = self.writing.clone();
         if let Err(why) = session.begin_kernel(&mut self.clocks) {
-            crate::kernel::discard(&output);
+            if is_new {
+                crate::kernel::discard(&output);
+            }
             return Err(why);
         }
         let name = session.name.clone();

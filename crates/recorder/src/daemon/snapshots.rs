@@ -126,6 +126,9 @@ impl Daemon {
                 snapshot.lost(program.program.known(), &drained, clocks);
             }
         }
+        if let Some(session) = sessions.iter().find(|session| session.name == snapshot.name) {
+            snapshot.take_kernel(session, clocks);
+        }
         let found = std::mem::take(&mut snapshot.flush);
         let asked = snapshot.has_asked();
         let drains = sessions.iter().any(|session| session.name == snapshot.name && session.options.drains);

@@ -1,273 +1,346 @@
-//! Makes a trace of the spool: a stream for each CPU, with LTTng's names.
+//! Makes a trace of the spool.
 
-use std::collections::{BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use kymo_format::model::EventRecordClass;
-use kymo_ftrace::{EVENT_HEAD_BYTES, EventCatalog, KernelThreads, LostBefore, Page, PageLayout, RecordContext};
-use kymo_lane::ClockSource;
-use kymo_schema::field::{DefinedField, FieldType, IntegerType, ScalarType};
-use kymo_units::Uuid;
-use kymo_writer::{EnvironmentValue, HEAD_BYTES, RawOptions, RawPacket, RawStream, RawTrace, WriteError};
+use kymo_ftrace::texts::NO_TEXTS;
+use kymo_ftrace::{CallTable, EventCatalog, KernelThreads, LostBefore, Page, PageLayout};
+use kymo_writer::WriteError;
 
 use crate::clock::{ClockDescription, TickSource};
-use crate::kernel::dump::StateEvent;
-use crate::kernel::reader::{hurry, idle, thread_ns};
-use crate::kernel::spool::PageSpool;
-use crate::kernel::{KernelShared, dump};
-use crate::trace::chunk::raw_clock;
-use crate::trace::journal::beginning;
-use crate::trace::{OutputOptions, live};
+use crate::kernel::KernelShared;
+use crate::kernel::output::KernelOutput;
+use crate::kernel::perf_sched::SchedFeed;
+use crate::kernel::place::WrittenBefore;
+use crate::kernel::reader::{page_begin, thread_ns};
+use crate::kernel::spool::{PageSpool, SpoolProgress, next_page};
+use crate::kernel::stacks::StackFeed;
+use crate::kernel::state::{SharedHelper, StateOrigin};
+use crate::kernel::texts::TextFeed;
+use crate::kernel::wanted::WantedTimes;
+use crate::trace::OutputOptions;
+use crate::tracepoints::KernelSummary;
 
-/// Bytes of a packet before its events: the head, and the number of the CPU.
-const BEFORE: usize = HEAD_BYTES + 4;
-/// A packet has about so many bytes.
-const PACKET: usize = 64 << 10;
-/// Bytes of the spool that are converted before the next CPU's.
-const TURN: usize = 1 << 20;
+/// Bytes of a CPU's spool that are read at a time.
+const RUN: usize = 256 << 10;
 /// Between two looks at a spool that has nothing.
 const LOOK: Duration = Duration::from_millis(20);
 /// Between two words to readers that follow the trace.
 const SAID: Duration = Duration::from_millis(100);
-/// Bytes that may wait for an idle CPU.
-const WAITING_MAX: u64 = 32 << 20;
-/// The only class of streams.
-const STREAM_CLASS: u32 = 0;
 
 /// Converts pages.
 #[derive(Debug)]
 pub(super) struct KernelConverter {
-    trace: RawTrace,
+    output: KernelOutput,
     catalog: EventCatalog,
     layout: PageLayout,
     threads: KernelThreads,
-    source: ClockSource,
-    facts: ClockDescription,
-    /// Ids in the trace, by the plan of the event.
-    ids: Vec<Option<u16>>,
-    /// Those of the state of the system, by name.
-    named: HashMap<&'static str, u16>,
-    next_id: u16,
-    streams: Vec<CpuStream>,
-    /// The state of the system at the beginning.
-    dump: Option<CpuStream>,
-    spools: Vec<Arc<PageSpool>>,
-    session: Option<PathBuf>,
-    counts: ConvertCounts,
+    cpus: Vec<ConvertedCpu>,
+    /// Texts of system calls, which pages wait for, and the number of those that are not known.
+    texts: Option<TextFeed>,
+    unknown_texts: u64,
+    stacks: Option<StackFeed>,
+    /// Context switches, if there are no pages.
+    sched: Option<SchedFeed>,
     faults: BTreeSet<String>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct ConvertCounts {
-    events: u64,
-    /// Events about the state of the system.
-    state_events: u64,
-    /// Records that became events, or needed not.
-    understood: u64,
+/// Where the pages come from, and where the trace begins.
+#[derive(Debug)]
+pub(super) struct Conversion<'a> {
+    pub(super) path: &'a Path,
+    pub(super) options: &'a OutputOptions,
+    pub(super) clock: (&'a TickSource, ClockDescription),
+    pub(super) catalog: EventCatalog,
+    pub(super) layout: PageLayout,
+    pub(super) cpus: Vec<ConvertedCpu>,
+    pub(super) before: WrittenBefore,
+    /// Texts of system calls, and their origin.
+    pub(super) texts: (Option<TextFeed>, Option<String>),
+    pub(super) stacks: Option<StackFeed>,
+    pub(super) sched: Option<SchedFeed>,
+    /// It opens the state of the system.
+    pub(super) helper: SharedHelper,
 }
 
-/// The stream of a CPU.
+/// A CPU's pages.
 #[derive(Debug)]
-struct CpuStream {
-    cpu: u32,
-    raw: RawStream,
-    /// The packet that is made now.
-    bytes: Vec<u8>,
-    begin: u64,
-    end: u64,
+pub(super) struct ConvertedCpu {
+    spool: Arc<PageSpool>,
+    /// So far, in packets or not.
     events: u64,
-    /// Events that were lost, and packets that tell it.
-    discarded: u64,
-    /// Events that could not be written.
-    unwritten: u64,
+    understood: u64,
+    /// Of its events that the trace should have.
+    lost: u64,
+    /// Ticks of the last record.
+    last: Option<u64>,
+    /// The newest pages, and others before them were let go.
+    is_newest: bool,
+    /// Events until these ticks are in the trace of an earlier recorder.
+    written_until: Option<u64>,
+}
+
+impl ConvertedCpu {
+    /// Goes on where an earlier recorder ended, whose trace has events until these ticks.
+    pub(super) fn new(spool: Arc<PageSpool>, before: SpoolProgress, written_until: Option<u64>) -> Self {
+        let SpoolProgress { events, understood, .. } = before;
+        Self { spool, events, understood, lost: 0, last: None, is_newest: false, written_until }
+    }
+
+    /// The newest pages that are kept.
+    pub(super) fn newest(spool: Arc<PageSpool>) -> Self {
+        Self { is_newest: true, ..Self::new(spool, SpoolProgress::default(), None) }
+    }
+
+    /// Whether events between the last record and a page are missing in the trace.
+    fn misses(&self, begin: u64, wanted: &WantedTimes) -> bool {
+        !(self.is_newest && self.last.is_none()) && wanted.overlaps(self.last.unwrap_or(0), begin)
+    }
+
+    /// Whether an earlier recorder has written an event; the first one that it has not tells that of all later ones.
+    fn is_written(&mut self, ticks: u64) -> bool {
+        let is_written = self.written_until.is_some_and(|until| ticks <= until);
+        self.written_until = self.written_until.filter(|_| is_written);
+        is_written
+    }
 }
 
 impl KernelConverter {
-    pub(super) fn create(
-        path: &Path,
-        options: &OutputOptions,
-        (clock, facts): (&TickSource, ClockDescription),
-        (catalog, layout): (EventCatalog, PageLayout),
-        spools: Vec<Arc<PageSpool>>,
-    ) -> Result<Self, WriteError> {
-        let head = beginning(path, options, clock, facts)?;
-        let mut trace = RawTrace::create(
-            path,
-            RawOptions {
-                format: options.format,
-                uuid: Uuid(head.uuid),
-                clock: raw_clock(clock.source(), &facts),
-                environment: environment(head.environment()),
-                packet_fields: vec![DefinedField {
-                    name: "cpu_id".to_owned(),
-                    kind: FieldType::Scalar(ScalarType::Integer(IntegerType::unsigned(4))),
-                }],
-                // Other users' threads are in it.
-                is_private: true,
-            },
-        )?;
-        trace.stream_class(&[])?;
-        live::begin(path, options.session.as_deref());
-        let streams = spools.iter().enumerate();
-        let streams =
-            streams.map(|(number, spool)| CpuStream::new(&trace, &format!("cpu_{}", spool.cpu), spool.cpu, number));
+    pub(super) fn create(conversion: Conversion<'_>) -> Result<Self, WriteError> {
+        let Conversion { path, options, clock, mut catalog, layout, cpus, before, texts, stacks, sched, helper } =
+            conversion;
+        let (texts, origin) = texts;
+        if texts.is_some() {
+            catalog.expect_texts();
+        }
+        let numbers = cpus.iter().map(|cpu| (cpu.spool.ring, cpu.spool.cpu));
+        let numbers = numbers.chain(sched.iter().flat_map(SchedFeed::streams)).collect();
+        let mut threads = KernelThreads::default();
+        if sched.is_some() {
+            threads.keep_names();
+        }
+        let mut output = KernelOutput::create(path, options, clock, numbers, (before, origin, helper))?;
+        output.has_build_ids = stacks.is_some();
         Ok(Self {
-            streams: streams.collect(),
-            dump: None,
-            trace,
+            output,
             catalog,
             layout,
-            threads: KernelThreads::default(),
-            source: clock.source(),
-            facts,
-            ids: Vec::new(),
-            named: HashMap::new(),
-            next_id: 0,
-            spools,
-            session: options.session.clone(),
-            counts: ConvertCounts::default(),
+            threads,
+            cpus,
+            texts,
+            unknown_texts: 0,
+            stacks,
+            sched,
             faults: BTreeSet::new(),
         })
     }
 
     /// Writes the state of the system, as of now.
-    fn dump_state(&mut self) {
-        let number = self.streams.len();
-        let mut stream = CpuStream::new(&self.trace, "state", 0, number);
-        let at = crate::clock::ticks(self.source).saturating_sub(self.facts.base);
-        let mut threads = std::mem::take(&mut self.threads);
-        let mut error = None;
-        dump::tell(
-            |thread| threads.knows(thread.tid, thread.pid),
-            |event| {
-                let written = self.state_event(&mut stream, at, event);
-                error = written.err().or(error.take());
-            },
-        );
-        self.threads = threads;
-        error = stream.flush().err().or(error);
-        self.faults.extend(error.map(|error| error.to_string()));
-        self.dump = Some(stream);
-    }
-
-    fn state_event(&mut self, stream: &mut CpuStream, at: u64, event: StateEvent) -> Result<(), WriteError> {
-        let id = self.class(event.name, event.payload)?;
-        let head = [&id.to_le_bytes()[..], &(at as u32).to_le_bytes()].concat();
-        let written = stream.add(at, |into| {
-            into.extend_from_slice(&head);
-            into.extend_from_slice(&event.bytes);
-            Ok::<(), std::convert::Infallible>(())
-        });
-        let Ok(()) = written;
-        self.counts.state_events += 1;
-        stream.flush_if(PACKET)
-    }
-
-    /// The id of an event that is written by its name; known ones are not added again.
-    fn class(&mut self, name: &'static str, payload: kymo_format::model::FieldClass) -> Result<u16, WriteError> {
-        if let Some(id) = self.named.get(name) {
-            return Ok(*id);
+    pub(super) fn dump_state(&mut self) {
+        let dumped = self.output.dump_state(&mut self.threads, &told_state(&self.cpus, self.sched.as_ref()));
+        self.failed(dumped);
+        if let Some(sched) = &mut self.sched {
+            sched.knows(&mut self.threads);
         }
-        let id = self.say(name.to_owned(), payload)?;
-        self.named.insert(name, id);
-        Ok(id)
-    }
-
-    fn say(&mut self, name: String, payload: kymo_format::model::FieldClass) -> Result<u16, WriteError> {
-        let id = self.next_id;
-        let class = EventRecordClass {
-            id: id.into(),
-            namespace: None,
-            name: Some(name),
-            uid: None,
-            log_level: None,
-            emf_uri: None,
-            specific_context: None,
-            payload: Some(payload),
-            attributes: None,
-        };
-        self.trace.event_record_class(STREAM_CLASS, class)?;
-        self.next_id += 1;
-        Ok(id)
+        self.learn_state();
     }
 
     /// Converts until the reader has ended and nothing waits.
     pub(super) fn run(mut self, shared: &KernelShared) -> Self {
         self.dump_state();
-        let thread = idle();
+        // From now on, it may wait for an idle CPU.
+        let thread = rustix::thread::gettid().as_raw_nonzero().get();
         shared.converter.store(thread, Ordering::SeqCst);
-        // The end may have come before: then it did not know this thread.
-        if shared.is_over.load(Ordering::SeqCst) {
-            hurry(thread);
-        }
-        let mut pages = Vec::new();
-        let (mut cpu_ns, mut is_idle, mut said) = (0, true, Instant::now());
+        let mut said = Instant::now();
+        let (mut runs, mut cpu_ns) = (Vec::new(), 0);
         loop {
             let is_read = shared.is_read.load(Ordering::Acquire);
-            let began = std::time::SystemTime::now();
-            let mut is_busy = false;
-            for at in 0..self.spools.len() {
-                is_busy |= self.turn(at, &mut pages);
-            }
-            let waiting: u64 = self.spools.iter().map(|spool| spool.waiting()).sum();
+            let (began, wanted) = (SystemTime::now(), shared.wanted());
+            let is_busy = self.more_stacks(&wanted)
+                | self.more_switches(&wanted)
+                | (self.round(&mut runs, &wanted) || self.more_texts(is_read, &wanted));
+            let is_done = self.cpus.iter().all(|cpu| cpu.spool.waiting() == 0)
+                && !self.stacks.as_ref().is_some_and(StackFeed::waits)
+                && !self.sched.as_ref().is_some_and(SchedFeed::waits);
+            self.roll_if_due();
             let now_ns = thread_ns();
             let more_ns = now_ns - std::mem::replace(&mut cpu_ns, now_ns);
-            let (events, bytes) = (self.counts.events, self.bytes());
+            // Before the lock, for which the reader waits.
+            let mut sums = shared.summary();
+            self.sum(&mut sums, &wanted);
             shared.count(|summary| {
-                (summary.events, summary.bytes, summary.cpu_ns) = (events, bytes, summary.cpu_ns + more_ns);
+                (summary.events, summary.bytes, summary.texts_unknown) = (sums.events, sums.bytes, sums.texts_unknown);
+                (summary.stacks, summary.stacks_lost) = (sums.stacks, sums.stacks_lost);
+                (summary.state, summary.state_absent) = (sums.state, sums.state_absent);
+                (summary.lost, summary.cpus) = (sums.lost, sums.cpus);
+                summary.cpu_ns += more_ns;
             });
             std::mem::take(&mut self.faults).into_iter().for_each(|fault| shared.problem(fault));
-            if !is_busy && is_read && waiting == 0 {
+            if !is_busy && is_read && is_done {
                 return self;
             }
-            if is_idle && waiting > WAITING_MAX {
-                hurry(thread);
-                is_idle = false;
+            if said.elapsed() >= SAID {
+                said = Instant::now();
+                self.output.say(self.until(wanted.known_at.unwrap_or(began)));
+                shared.writes_to(self.output.folder());
             }
             if !is_busy {
-                if said.elapsed() >= SAID {
-                    said = Instant::now();
-                    live::say(self.trace.path(), true, Some(began), self.session.as_deref());
-                }
                 std::thread::sleep(LOOK);
             }
         }
     }
 
-    fn bytes(&self) -> u64 {
-        self.trace.metadata_bytes()
-            + self.streams.iter().chain(&self.dump).map(|stream| stream.raw.bytes()).sum::<u64>()
+    /// Converts all pages that there are.
+    pub(super) fn convert_all(&mut self, wanted: &WantedTimes) {
+        let mut runs = Vec::new();
+        while self.round(&mut runs, wanted) {}
+        while self.more_stacks(wanted) {}
     }
 
-    /// Converts some of a CPU's pages; returns whether there were any.
-    fn turn(&mut self, at: usize, pages: &mut Vec<u8>) -> bool {
-        let spool = Arc::clone(&self.spools[at]);
-        if let Err(error) = spool.peek(TURN, pages) {
-            self.faults.insert(format!("pages of CPU {} are gone: {error}", spool.cpu));
-            spool.used(pages.len());
-            return !pages.is_empty();
+    fn sum(&self, summary: &mut KernelSummary, wanted: &WantedTimes) {
+        let stacks = self.stacks.as_ref().map(|stacks| stacks.counts).unwrap_or_default();
+        (summary.stacks, summary.stacks_lost) = (stacks.stacks, stacks.lost);
+        let of_cpus: u64 = self.cpus.iter().map(|cpu| cpu.events).sum();
+        let sched = self.sched.as_ref().map(|sched| sched.counts).unwrap_or_default();
+        summary.events = of_cpus + self.output.state_events() + stacks.events + sched.events;
+        summary.bytes = self.output.bytes();
+        summary.texts_unknown = self.unknown_texts;
+        let StateOrigin { word, why } = self.output.state_origin();
+        (summary.state, summary.state_absent) = ((*word).to_owned(), why.clone());
+        if wanted.is_limited {
+            summary.lost = self.cpus.iter().map(|cpu| cpu.lost).sum();
         }
-        let mut rest = &pages[..];
-        while let Some((length, behind)) = rest.split_first_chunk::<4>() {
-            let Some((page, behind)) = behind.split_at_checked(u32::from_le_bytes(*length) as usize) else { break };
-            self.page(at, page);
-            rest = behind;
+        if let Some(sched) = &self.sched {
+            (summary.lost, summary.cpus) = (sched.counts.lost, sched.streams().len() as u64);
         }
-        let used = pages.len() - rest.len();
-        spool.used(used);
-        if spool.waiting() == 0
-            && let Err(error) = self.streams[at].flush()
-        {
-            self.faults.insert(error.to_string());
-        }
-        used > 0
     }
 
-    fn page(&mut self, at: usize, bytes: &[u8]) {
-        let cpu = self.streams[at].cpu;
+    /// Up to when all events are in packets, where pages that wait were read after this time; `None`: that is not known.
+    fn until(&self, began: SystemTime) -> Option<SystemTime> {
+        let waits =
+            (0..self.cpus.len()).filter(|at| self.cpus[*at].spool.waiting() > 0 || !self.output.is_flushed(*at));
+        let stacks = self.stacks.as_ref().filter(|stacks| stacks.waits());
+        let stacks = stacks.map(|stacks| self.output.time_at(stacks.until()));
+        let sched = self.sched.as_ref().map(|sched| self.output.time_at(sched.until()));
+        let mut ends = waits.map(|at| self.output.written_until(at)).chain(stacks).chain(sched);
+        ends.try_fold(began, |first, end| Some(first.min(end?)))
+    }
+
+    fn roll_if_due(&mut self) {
+        if self.output.is_over() && (0..self.cpus.len()).all(|at| self.flush(at)) {
+            self.end_stacks();
+            let rolled = self.output.roll(&mut self.threads, &told_state(&self.cpus, self.sched.as_ref()));
+            self.failed(rolled);
+            self.learn_state();
+        }
+    }
+
+    /// The state of the system has files with code.
+    fn learn_state(&mut self) {
+        let code = std::mem::take(&mut self.output.code);
+        self.stacks.iter_mut().for_each(|stacks| stacks.learn_state(&code));
+    }
+
+    /// Converts more call stacks, if their times are known; returns whether there were any.
+    fn more_stacks(&mut self, wanted: &WantedTimes) -> bool {
+        let Some(stacks) = &mut self.stacks else { return false };
+        stacks.convert(&mut self.output, wanted).unwrap_or_else(|fault| {
+            self.faults.insert(fault);
+            false
+        })
+    }
+
+    /// The same of context switches.
+    fn more_switches(&mut self, wanted: &WantedTimes) -> bool {
+        let Some(sched) = &mut self.sched else { return false };
+        sched.convert(&mut self.output, wanted).unwrap_or_else(|fault| {
+            self.faults.insert(fault);
+            false
+        })
+    }
+
+    /// A part of the trace ends.
+    fn end_stacks(&mut self) {
+        let ended = self.stacks.as_mut().map_or(Ok(()), |stacks| stacks.end_part(&mut self.output));
+        self.faults.extend(ended.err());
+        if self.stacks.as_ref().is_some_and(StackFeed::lacks_maps) {
+            let fault = "more files with code are mapped than are kept: those of some processes are not in the trace";
+            self.faults.insert(fault.to_owned());
+        }
+        if self.stacks.as_ref().is_some_and(|stacks| stacks.is_throttled) {
+            let fault =
+                "the kernel has sampled call stacks less often than it was asked to, to keep the machine usable";
+            self.faults.insert(fault.to_owned());
+        }
+    }
+
+    fn failed(&mut self, written: Result<(), WriteError>) {
+        self.faults.extend(written.err().map(|error| error.to_string()));
+    }
+
+    /// Takes more texts, if all pages are converted that have theirs; returns whether there were any. `is_all`: none will come.
+    fn more_texts(&mut self, is_all: bool, wanted: &WantedTimes) -> bool {
+        // Those that wait for other reasons will need the texts that are here.
+        let Some(texts) = self.texts.as_mut().filter(|texts| texts.until <= wanted.known_until) else { return false };
+        texts.advance(is_all).unwrap_or_else(|error| {
+            self.faults.insert(format!("texts of system calls are gone: {error}"));
+            texts.give_up();
+            false
+        })
+    }
+
+    /// Converts some pages of all CPUs in the order of their begins, so that parts of the trace follow each other; returns
+    /// whether there were any.
+    fn round(&mut self, runs: &mut Vec<PageRun>, wanted: &WantedTimes) -> bool {
+        let until = self.texts.as_ref().map_or(u64::MAX, |texts| texts.until).min(wanted.known_until);
+        runs.resize_with(self.cpus.len(), PageRun::default);
+        for (cpu, run) in self.cpus.iter().zip(runs.iter_mut()) {
+            if let Err(error) = run.fill(&cpu.spool) {
+                self.faults.insert(format!("pages of CPU {} are gone: {error}", cpu.spool.cpu));
+            }
+        }
+        let mut is_busy = false;
+        while let Some(at) = next_cpu(runs, until) {
+            let Some((page, _, behind)) = next_page(runs[at].rest()) else { break };
+            self.page(at, page, wanted);
+            let used = runs[at].rest().len() - behind.len();
+            runs[at].used += used;
+            self.cpus[at].spool.used(used);
+            is_busy = true;
+            if self.output.is_full(at) {
+                self.flush(at);
+            }
+            self.is_done(at);
+        }
+        for (at, run) in runs.iter().enumerate() {
+            let is_held = run.next().is_some_and(|(_, read_at)| read_at > until);
+            if (self.cpus[at].spool.waiting() == 0 || is_held) && self.flush(at) {
+                self.is_done(at);
+            }
+        }
+        is_busy
+    }
+
+    /// Says how far it is, if packets have all events of a CPU. The next snapshot has those of a snapshot, too.
+    fn is_done(&self, at: usize) {
+        let ConvertedCpu { spool, events, understood, is_newest, .. } = &self.cpus[at];
+        if !is_newest && self.output.is_flushed(at) {
+            spool.is_done(&SpoolProgress { done: spool.place(), events: *events, understood: *understood });
+        }
+    }
+
+    /// Whether packets have all events of a CPU now.
+    fn flush(&mut self, at: usize) -> bool {
+        let flushed = self.output.flush(at);
+        self.failed(flushed);
+        self.output.is_flushed(at)
+    }
+
+    fn page(&mut self, at: usize, bytes: &[u8], wanted: &WantedTimes) {
+        let cpu = self.cpus[at].spool.cpu;
         let page = match Page::read(self.layout, bytes) {
             Ok(page) => page,
             Err(problem) => return self.fault(cpu, &problem),
@@ -277,22 +350,20 @@ impl KernelConverter {
             LostBefore::Known(events) => events,
             LostBefore::Some => 1,
         };
-        if lost > 0 {
-            // They were lost between this packet and the next.
-            self.flush(at);
-            self.streams[at].discarded += lost;
+        if lost > 0 && self.cpus[at].misses(page.begin, wanted) {
+            self.cpus[at].lost += lost;
+            let flushed = self.output.loses(at, lost);
+            self.failed(flushed);
         }
         for record in page.records() {
             let record = match record {
                 Ok(record) => record,
                 Err(problem) => return self.fault(cpu, &problem),
             };
-            if let Err(fault) = self.record(at, cpu, record.ticks, record.bytes) {
+            self.cpus[at].last = Some(record.ticks);
+            if let Err(fault) = self.record(at, record.ticks, record.bytes, wanted) {
                 self.fault(cpu, &fault);
             }
-        }
-        if self.streams[at].bytes.len() >= PACKET {
-            self.flush(at);
         }
     }
 
@@ -300,12 +371,18 @@ impl KernelConverter {
         self.faults.insert(format!("CPU {cpu}: {fault}"));
     }
 
-    fn record(&mut self, at: usize, cpu: u32, ticks: u64, bytes: &[u8]) -> Result<(), String> {
-        let plan = self.catalog.plan(cpu, bytes, &mut self.threads);
+    fn record(&mut self, at: usize, ticks: u64, bytes: &[u8], wanted: &WantedTimes) -> Result<(), String> {
+        let cpu = &mut self.cpus[at];
+        let mut unknown = 0;
+        let (table, texts) = match &mut self.texts {
+            Some(texts) => texts.of(&mut self.catalog, ticks, bytes, &mut unknown),
+            None => (CallTable::Native, None),
+        };
+        let plan = self.catalog.plan(cpu.spool.cpu, bytes, table, &mut self.threads);
         let number = match plan {
             Ok(Some(number)) => number,
             Ok(None) => {
-                self.counts.understood += 1;
+                cpu.understood += 1;
                 return Ok(());
             }
             Err(Some(id)) => {
@@ -315,150 +392,101 @@ impl KernelConverter {
             }
             Err(None) => return Err("an event has no number".to_owned()),
         };
-        let id = match self.ids.get(usize::from(number)).copied().flatten() {
-            Some(id) => id,
-            None => {
-                let plan = self.catalog.plan_of(number);
-                let (name, payload) = (plan.name.clone(), plan.payload.clone());
-                let id = self.say(name, payload).map_err(|error| error.to_string())?;
-                if self.ids.len() <= usize::from(number) {
-                    self.ids.resize(usize::from(number) + 1, None);
-                }
-                self.ids[usize::from(number)] = Some(id);
-                id
-            }
-        };
-        let stream = &mut self.streams[at];
-        // Readers refuse a data stream whose time steps back: an earlier time in a damaged page becomes the last one.
-        let cycles = ticks.saturating_sub(self.facts.base).max(stream.last());
-        if stream.is_far(cycles) {
-            stream.flush().map_err(|error| error.to_string())?;
-        }
         let plan = self.catalog.plan_of(number);
-        let mut context = RecordContext { cpu, threads: &mut self.threads };
-        stream
-            .add(cycles, |into| plan.write((id, cycles), bytes, &mut context, into))
-            .map_err(|problem| format!("{}: {problem}", plan.name))?;
-        self.counts.events += 1;
-        self.counts.understood += 1;
+        // Forks tell of threads, also those that the trace does not have.
+        let is_event = wanted.has(ticks);
+        if !is_event || cpu.is_written(ticks) {
+            plan.learn(bytes, cpu.spool.cpu, &mut self.threads);
+        } else {
+            self.output.event(
+                at,
+                ticks,
+                (number, plan),
+                (bytes, texts.as_ref().unwrap_or(&NO_TEXTS)),
+                &mut self.threads,
+            )?;
+            self.unknown_texts += unknown;
+        }
+        cpu.events += u64::from(is_event);
+        cpu.understood += 1;
         Ok(())
     }
 
-    fn flush(&mut self, at: usize) {
-        let stream = &mut self.streams[at];
-        if let Err(error) = stream.flush() {
-            self.faults.insert(error.to_string());
-        }
-    }
-
-    /// Ends the trace, which has everything until these ticks.
-    pub(super) fn finish(mut self, clock: &mut TickSource, until: u64, shared: &KernelShared) {
-        let until = until.saturating_sub(self.facts.base);
-        for at in 0..self.streams.len() {
-            self.flush(at);
-            if let Err(error) = self.streams[at].end(until) {
-                self.faults.insert(error.to_string());
-            }
-        }
-        let better = clock.facts(self.facts.base);
-        if let Err(error) = self.trace.say_clock(&raw_clock(clock.source(), &better)) {
-            self.faults.insert(error.to_string());
-        }
-        let (events, bytes, understood) = (self.counts.events, self.bytes(), self.counts.understood);
-        let unwritten: u64 = self.streams.iter().map(|stream| stream.unwritten).sum();
-        shared.count(|summary| {
-            (summary.events, summary.bytes) = (events - unwritten, bytes);
-            summary.unreadable = summary.read.saturating_sub(understood - unwritten);
-        });
-        self.faults.into_iter().for_each(|fault| shared.problem(fault));
-        let path = self.trace.path().to_owned();
-        self.streams.into_iter().chain(self.dump).for_each(|stream| stream.raw.close());
-        live::say(&path, false, None, None);
+    /// Ends the trace, which has everything until these ticks. Returns problems, in sentences.
+    pub(super) fn finish(
+        mut self,
+        clock: (&mut TickSource, Option<ClockDescription>),
+        until: u64,
+        wanted: &WantedTimes,
+        summary: &mut KernelSummary,
+    ) -> Vec<String> {
+        self.end_stacks();
+        self.sum(summary, wanted);
+        let Self { output, cpus, faults, .. } = self;
+        let unwritten = output.unwritten();
+        let understood: u64 = cpus.iter().map(|cpu| cpu.understood).sum();
+        summary.events -= unwritten.min(summary.events);
+        summary.unreadable = summary.read.saturating_sub(understood.saturating_sub(unwritten));
+        let ended = output.finish(clock, until);
+        faults.into_iter().chain(ended.err().map(|error| error.to_string())).collect()
     }
 }
 
-impl CpuStream {
-    fn new(trace: &RawTrace, name: &str, cpu: u32, number: usize) -> Self {
-        let raw = trace.stream(name, STREAM_CLASS, number as u64);
-        let (bytes, begin, end, events, discarded, unwritten) = Default::default();
-        Self { cpu, raw, bytes, begin, end, events, discarded, unwritten }
+/// Tells the next recorder how many events about the state of the system are in packets.
+fn told_state(cpus: &[ConvertedCpu], sched: Option<&SchedFeed>) -> impl Fn(u64) {
+    let spool =
+        cpus.first().filter(|cpu| !cpu.is_newest).map(|cpu| &cpu.spool).or(sched.map(|sched| &sched.spool)).cloned();
+    move |events| {
+        if let Some(spool) = &spool {
+            spool.told_state(events);
+        }
     }
+}
 
-    /// When its last event was.
-    fn last(&self) -> u64 {
-        if self.events > 0 { self.end } else { self.raw.end() }
-    }
+/// Pages of a CPU that were read from its spool.
+#[derive(Debug, Default)]
+struct PageRun {
+    bytes: Vec<u8>,
+    /// Bytes that are converted.
+    used: usize,
+    /// The spool has more behind it.
+    has_more: bool,
+}
 
-    /// The lower half of the time of an event would not tell how much later it is.
-    fn is_far(&self, cycles: u64) -> bool {
-        self.events > 0 && cycles.wrapping_sub(self.end) > u64::from(u32::MAX)
-    }
-
-    /// Adds an event.
-    fn add<E>(&mut self, cycles: u64, write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
-        if self.events == 0 {
+impl PageRun {
+    fn fill(&mut self, spool: &PageSpool) -> std::io::Result<()> {
+        self.used = 0;
+        let read = spool.peek(RUN, &mut self.bytes);
+        if read.is_err() {
+            spool.used(self.bytes.len());
             self.bytes.clear();
-            self.bytes.resize(BEFORE, 0);
-            self.begin = cycles.max(self.raw.end());
         }
-        write(&mut self.bytes)?;
-        self.end = cycles.max(self.begin);
-        self.events += 1;
-        Ok(())
+        self.has_more = spool.waiting() > self.bytes.len() as u64;
+        read
     }
 
-    fn flush_if(&mut self, bytes: usize) -> Result<(), WriteError> {
-        if self.bytes.len() >= bytes { self.flush() } else { Ok(()) }
+    fn rest(&self) -> &[u8] {
+        &self.bytes[self.used..]
     }
 
-    /// Writes the packet.
-    fn flush(&mut self) -> Result<(), WriteError> {
-        let events = std::mem::take(&mut self.events);
-        if events == 0 {
-            return Ok(());
-        }
-        debug_assert!(self.bytes.len() >= BEFORE + EVENT_HEAD_BYTES, "an event has a head");
-        let (begin, end) = (self.begin, self.end);
-        let written = self.put(begin, end);
-        if written.is_err() {
-            self.unwritten += events;
-            self.discarded += events;
-        }
-        written
-    }
-
-    fn put(&mut self, begin: u64, end: u64) -> Result<(), WriteError> {
-        self.bytes[HEAD_BYTES..BEFORE].copy_from_slice(&self.cpu.to_le_bytes());
-        let packet = RawPacket { begin, end, discarded: self.discarded, missing: 0, padding: 0 };
-        self.raw.packet(&mut self.bytes, &packet)
-    }
-
-    /// Tells that there is nothing up to this time.
-    fn end(&mut self, until: u64) -> Result<(), WriteError> {
-        if self.raw.bytes() == 0 && self.discarded == 0 {
-            return Ok(());
-        }
-        let begin = self.raw.end();
-        self.bytes.clear();
-        self.bytes.resize(BEFORE, 0);
-        self.put(begin, until.max(begin))
+    /// When the next page begins, and when it was read.
+    fn next(&self) -> Option<(u64, u64)> {
+        let (page, read_at, _) = next_page(self.rest())?;
+        Some((page_begin(page), read_at))
     }
 }
 
-/// The environment as LTTng's kernel tracer writes it: Trace Compass chooses its analyses by that.
-fn environment(own: Vec<(String, EnvironmentValue)>) -> Vec<(String, EnvironmentValue)> {
-    let lttng: HashMap<&str, EnvironmentValue> = HashMap::from([
-        ("domain", EnvironmentValue::Text("kernel".to_owned())),
-        ("tracer_name", EnvironmentValue::Text("lttng-modules".to_owned())),
-        ("tracer_major", EnvironmentValue::Integer(2)),
-        ("tracer_minor", EnvironmentValue::Integer(13)),
-        ("tracer_patchlevel", EnvironmentValue::Integer(0)),
-    ]);
-    let recorded_by =
-        ("recorded_by".to_owned(), EnvironmentValue::Text(concat!("kymo ", env!("CARGO_PKG_VERSION")).to_owned()));
-    let own = own.into_iter().map(|(name, value)| {
-        let value = lttng.get(name.as_str()).cloned().unwrap_or(value);
-        (name, value)
-    });
-    own.chain([recorded_by]).collect()
+/// The CPU with the oldest page; `None`: there is none, it was read later than this, or an older one may come.
+fn next_cpu(runs: &[PageRun], known_until: u64) -> Option<usize> {
+    let mut oldest: Option<(u64, usize)> = None;
+    for (at, run) in runs.iter().enumerate() {
+        match run.next() {
+            Some((begin, read_at)) if read_at <= known_until && oldest.is_none_or(|(first, _)| begin < first) => {
+                oldest = Some((begin, at));
+            }
+            None if run.has_more => return None,
+            _ => {}
+        }
+    }
+    oldest.map(|(_, at)| at)
 }

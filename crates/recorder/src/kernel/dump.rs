@@ -1,31 +1,50 @@
-//! The state of the system when the recording begins, from `/proc` and `/sys`, as LTTng's events tell it.
+//! The state of the system when the recording begins, as LTTng's events tell it.
+//!
+//! ```text
+//! iterators of the kernel ──> threads, open files, mapped code of all processes ──┐
+//! /proc, as far as this user may see it: what iterators do not tell ──────────────┼──> events
+//! /sys ──> disks, networks, interrupts, processors ───────────────────────────────┘
+//! ```
 //!
 //! Threads that come or go while it is read may be missing, or be there although they are gone: forks and exits tell the rest.
 
+mod iterators;
+mod maps;
+mod namespaces;
+mod proc;
+
+use std::collections::HashSet;
 use std::fs;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use kymo_format::model::FieldClass;
 use kymo_ftrace::fields::{FieldList, KernelValue};
+use kymo_probe::state_iterators::{StateIterators, StatePart};
+use rustix::fs::OFlags;
+
+pub(super) use self::maps::CodeMap;
+use crate::kernel::state::{StateOrigin, StateSource};
 
 /// Maximum number of open files of a process in the dump.
 const FILES_MAX: usize = 4096;
 /// The flag of threads of the kernel.
 const KERNEL_THREAD: u64 = 0x0020_0000;
+/// The event of a thread.
+const PROCESS_STATE: &str = "lttng_statedump_process_state";
 /// Of LTTng's enumerations.
 const MODE_UNKNOWN: i32 = 5;
 const SUBMODE_UNKNOWN: i32 = 1;
-const WAITS_FOR_CPU: i32 = 2;
-const ZOMBIE: i32 = 4;
-const WAITS: i32 = 5;
-const DEAD: i32 = 7;
 
 /// An event about the state.
 pub(super) struct StateEvent {
     pub(super) name: &'static str,
-    pub(super) payload: FieldClass,
-    pub(super) bytes: Vec<u8>,
+    pub(super) fields: FieldList,
+    /// The process and the file with code that it is about.
+    pub(super) code: Option<(u32, CodeMap)>,
 }
+
+/// A file that is mapped: its path, and its inode there.
+pub(super) type CodeFile = (String, u64);
 
 /// A thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,73 +52,60 @@ pub(super) struct DumpedThread {
     pub(super) tid: u32,
     pub(super) pid: u32,
     ppid: u32,
-    name: String,
+    pub(super) name: Vec<u8>,
     is_kernel: bool,
-    state: char,
+    status: ThreadStatus,
     cpu: u32,
+    /// Its numbers in PID namespaces, this process' own one first; empty: these were not told.
+    numbers: Vec<u32>,
 }
 
-/// Calls `tell` with each event, in order, and `knows` with each thread.
-pub(super) fn tell(mut knows: impl FnMut(&DumpedThread), mut tell: impl FnMut(StateEvent)) {
+/// Statuses of LTTng, with its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ThreadStatus {
+    WaitsForCpu = 2,
+    Zombie = 4,
+    Waits = 5,
+    Dead = 7,
+}
+
+/// Calls `tell` with each event, in order, and `knows` with each thread. Returns where it is from.
+pub(super) fn tell(
+    source: StateSource,
+    mut knows: impl FnMut(&DumpedThread),
+    mut tell: impl FnMut(StateEvent),
+) -> StateOrigin {
     tell(event("lttng_statedump_start", |_| {}));
-    for pid in numbers(Path::new("/proc")) {
-        let folder = format!("/proc/{pid}");
-        for tid in numbers(&Path::new(&folder).join("task")) {
-            let stat = fs::read_to_string(format!("{folder}/task/{tid}/stat"));
-            if let Some(thread) = stat.ok().and_then(|stat| thread(&stat, pid)) {
-                knows(&thread);
-                tell(thread.event());
-            }
-        }
-        open_files(pid, &mut tell);
+    let mut origin = source.origin();
+    if let Err(why) = iterators::tell(source, &mut knows, &mut tell) {
+        origin = origin.without(&why);
     }
     disks(&mut tell);
     interfaces(&mut tell);
     interrupts(&mut tell);
     processors(&mut tell);
     tell(event("lttng_statedump_end", |_| {}));
+    origin
+}
+
+/// Numbers of processes that the kernel's iterators tell this process, or why they tell none.
+pub(crate) fn told_by_iterators() -> Result<HashSet<u32>, String> {
+    let iterators = StateIterators::load();
+    if let Some(problem) = iterators.problem() {
+        return Err(problem.to_owned());
+    }
+    iterators::processes(iterators.open(StatePart::Tasks)?.into()).map_err(|error| error.to_string())
 }
 
 fn event(name: &'static str, fill: impl FnOnce(&mut FieldList)) -> StateEvent {
     let mut fields = FieldList::default();
     fill(&mut fields);
-    let (payload, bytes) = fields.finish();
-    StateEvent { name, payload, bytes }
-}
-
-/// Names in a folder that are numbers, in order.
-fn numbers(folder: &Path) -> Vec<u32> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    numbers.sort_unstable();
-    numbers
-}
-
-/// Reads a line of `/proc/PID/task/TID/stat`. The name may have any characters.
-fn thread(stat: &str, pid: u32) -> Option<DumpedThread> {
-    let (before, rest) = stat.rsplit_once(')')?;
-    let (tid, name) = before.split_once(" (")?;
-    let words: Vec<&str> = rest.split_ascii_whitespace().collect();
-    Some(DumpedThread {
-        tid: tid.parse().ok()?,
-        pid,
-        ppid: words.get(1)?.parse().ok()?,
-        name: name.to_owned(),
-        is_kernel: words.get(6)?.parse::<u64>().ok()? & KERNEL_THREAD != 0,
-        state: words.first()?.chars().next()?,
-        cpu: words.get(36)?.parse().ok()?,
-    })
+    StateEvent { name, fields, code: None }
 }
 
 impl DumpedThread {
     fn event(&self) -> StateEvent {
-        let status = match self.state {
-            'R' => WAITS_FOR_CPU,
-            'Z' => ZOMBIE,
-            'X' | 'x' => DEAD,
-            _ => WAITS,
-        };
-        event("lttng_statedump_process_state", |fields| {
+        event(PROCESS_STATE, |fields| {
             fields.add("tid", KernelValue::I32(self.tid as i32));
             fields.add("pid", KernelValue::I32(self.pid as i32));
             fields.add("ppid", KernelValue::I32(self.ppid as i32));
@@ -107,24 +113,45 @@ impl DumpedThread {
             fields.add("type", KernelValue::I32(i32::from(self.is_kernel)));
             fields.add("mode", KernelValue::I32(MODE_UNKNOWN));
             fields.add("submode", KernelValue::I32(SUBMODE_UNKNOWN));
-            fields.add("status", KernelValue::I32(status));
+            fields.add("status", KernelValue::I32(self.status as i32));
             fields.add("cpu", KernelValue::U32(self.cpu));
         })
     }
 }
 
-/// Open files, as far as this user may see them.
-fn open_files(pid: u32, tell: &mut impl FnMut(StateEvent)) {
-    let folder = format!("/proc/{pid}/fd");
-    for fd in numbers(Path::new(&folder)).into_iter().take(FILES_MAX) {
-        let Ok(path) = fs::read_link(format!("{folder}/{fd}")) else { continue };
-        let path = path.to_string_lossy();
-        tell(event("lttng_statedump_file_descriptor", |fields| {
-            fields.add("pid", KernelValue::I32(pid as i32));
-            fields.add("fd", KernelValue::I32(fd as i32));
-            fields.add("filename", KernelValue::Text(&path));
-        }));
+/// The event of the build id of a file that was mapped, if that is known.
+pub(super) fn build_id_event((path, inode): &CodeFile) -> Option<StateEvent> {
+    let id = build_id(path, *inode)?;
+    Some(event("kymo_statedump_build_id", |fields| {
+        fields.add("inode", KernelValue::U64(*inode));
+        fields.add("build_id", KernelValue::Text(&build_id_text(&id)));
+        fields.add("filename", KernelValue::Text(path));
+    }))
+}
+
+/// A build id as text.
+pub(super) fn build_id_text(id: &[u8]) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The build id of a file that was mapped, if this user may read the file and it is still there.
+pub(super) fn build_id(path: &str, inode: u64) -> Option<Vec<u8>> {
+    let is_it = |found: &fs::Metadata| found.is_file() && found.ino() == inode;
+    // Any user may have mapped a file and put something else in its place, which may wait for a writer.
+    if !path.starts_with('/') || !fs::metadata(path).is_ok_and(|found| is_it(&found)) {
+        return None;
     }
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    kymo_sites::build_id(file).filter(|_| fs::metadata(path).is_ok_and(|found| is_it(&found)))
+}
+
+fn file_event(pid: u32, fd: u32, path: &str) -> StateEvent {
+    event("lttng_statedump_file_descriptor", |fields| {
+        fields.add("pid", KernelValue::I32(pid as i32));
+        fields.add("fd", KernelValue::I32(fd as i32));
+        fields.add("filename", KernelValue::Text(path));
+    })
 }
 
 fn names(folder: &str) -> Vec<String> {
@@ -159,7 +186,7 @@ fn interfaces(tell: &mut impl FnMut(StateEvent)) {
 }
 
 fn interrupts(tell: &mut impl FnMut(StateEvent)) {
-    for irq in numbers(Path::new("/proc/irq")) {
+    for irq in proc::numbers(Path::new("/proc/irq")) {
         let of = |file: &str| fs::read_to_string(format!("/sys/kernel/irq/{irq}/{file}")).unwrap_or_default();
         let (chip, actions) = (of("chip_name"), of("actions"));
         for action in actions.trim().split(',').filter(|action| !action.is_empty()) {
@@ -199,26 +226,66 @@ fn processors(tell: &mut impl FnMut(StateEvent)) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeSet, HashMap};
+    use std::path::PathBuf;
+
+    use kymo_ftrace::listing::ListedEvent;
+    use kymo_ftrace::lttng::{LttngEvent, compare};
+    use kymo_probe::state_iterators::STATE_PARTS;
+
     use super::*;
 
-    #[test]
-    fn names_of_threads_have_any_characters() {
-        let rest =
-            "S 1 2 3 4 5 2097216 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 3";
-        let of = |name: &str| thread(&format!("42 ({name}) {rest}"), 40).expect("it is one");
-        let odd = of("a) b (c)");
-        assert_eq!((odd.name.as_str(), odd.tid, odd.pid, odd.ppid, odd.cpu), ("a) b (c)", 42, 40, 1, 3));
-        assert!(odd.is_kernel);
-        assert_eq!(thread("", 1), None);
-        assert_eq!(thread("1 (a)", 1), None);
+    /// Iterators of the kernel, opened by this process itself.
+    pub(super) fn iterators() -> StateSource {
+        let loaded = StateIterators::load();
+        StateSource(STATE_PARTS.map(|part| loaded.open(part).map(std::fs::File::from)))
+    }
+
+    pub(super) fn no_iterators() -> StateSource {
+        StateSource([0; 3].map(|_| Err("they are not wanted".to_owned())))
     }
 
     #[test]
     fn this_process_is_there() {
-        let (mut own, mut names) = (false, Vec::new());
-        tell(|thread| own |= thread.tid == std::process::id(), |event| names.push(event.name));
-        assert!(own);
-        assert_eq!((names.first(), names.last()), (Some(&"lttng_statedump_start"), Some(&"lttng_statedump_end")));
-        assert!(names.contains(&"lttng_statedump_cpu_topology"));
+        for source in [no_iterators(), iterators()] {
+            let (mut own, mut names) = (false, Vec::new());
+            tell(source, |thread| own |= thread.tid == std::process::id(), |event| names.push(event.name));
+            assert!(own);
+            assert_eq!((names.first(), names.last()), (Some(&"lttng_statedump_start"), Some(&"lttng_statedump_end")));
+            assert!(names.contains(&"lttng_statedump_cpu_topology"));
+        }
+    }
+
+    /// Events about the state are as LTTng's kernel tracer describes them in traces, or the table says why not.
+    #[test]
+    fn state_is_told_as_lttng_does() {
+        let mut ours = HashMap::new();
+        tell(
+            no_iterators(),
+            |_| {},
+            |event| {
+                let listed = || ListedEvent::new(String::new(), event.name.to_owned(), &event.fields.class());
+                ours.entry(event.name).or_insert_with(listed);
+            },
+        );
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+        let folder = std::env::var_os("KYMO_CORPUS").map_or(folder, PathBuf::from).join("ctf");
+        let (mut used, mut untrue, mut compared) = (BTreeSet::new(), Vec::new(), 0);
+        for (path, has_short_words) in [("tracecompass/many-threads", false), ("tracecompass/bug446190", true)] {
+            let Ok(bytes) = fs::read(folder.join(path).join("metadata")) else {
+                eprintln!("CORPUS ABSENT: the state of the system was not compared with {path}");
+                return;
+            };
+            let class = kymo_format::parse(&bytes).trace_class.expect("it is metadata");
+            let events = class.stream_classes.iter().flat_map(|stream| &stream.event_classes).map(LttngEvent::of);
+            for event in events.filter(|event| event.name.starts_with("lttng_statedump_")) {
+                // This machine may have no disk, no network, and no interrupt.
+                if ours.contains_key(event.name.as_str()) {
+                    compared += 1;
+                    untrue.extend(compare(&event, |name| ours.get(name), has_short_words, &mut used));
+                }
+            }
+        }
+        assert!(untrue.is_empty() && compared >= 6, "{compared}: {untrue:?}");
     }
 }

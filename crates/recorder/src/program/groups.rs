@@ -67,6 +67,16 @@ impl GroupControl {
         }
     }
 
+    /// Whether no recorder has ever said which groups record: the program leaves that to the recorder, event by event.
+    pub(crate) fn is_first(&self, memory: &Memory) -> io::Result<bool> {
+        Ok(self.base == 0 && memory.groups()?.base == 0)
+    }
+
+    /// Whether these groups record now, and no others.
+    pub(crate) fn is_as(&self, memory: &Memory, bits: u8) -> io::Result<bool> {
+        Ok(memory.groups()?.bits == bits | OTHER_GROUPS)
+    }
+
     /// Whether the program has or had any trigger.
     pub(crate) fn is_used(&self) -> bool {
         self.base > 0

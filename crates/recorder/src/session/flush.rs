@@ -23,7 +23,7 @@ use crate::session::{RecordingSession, WatchedClocks};
 /// How old events are at least that a periodic snapshot takes: threads that were stopped between
 /// reading the clock and publishing their event have gone on by then. Readers that follow a trace
 /// wait as long.
-const LATE: Duration = Duration::from_millis(300);
+pub(crate) const LATE: Duration = Duration::from_millis(300);
 /// How long threads have to publish an event that they have begun, where a snapshot takes all events
 /// until now.
 const SETTLE: Duration = Duration::from_millis(2);

@@ -124,7 +124,8 @@ impl RecordingSession {
             },
             chunk_bytes: options.rotate_bytes,
             chunk_time: options.rotate_seconds.map(Duration::from_secs),
-            ring_bytes: options.kept_bytes,
+            // The traces of the kernel and of programs have half of it each.
+            ring_bytes: options.kept_bytes.map(|bytes| if options.kernel.is_some() { bytes / 2 } else { bytes }),
             session: self.kept.as_ref().map(|kept| kept.0.clone()),
             namespaces: options.namespaces,
             counters: options.counters.clone(),

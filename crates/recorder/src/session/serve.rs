@@ -84,6 +84,8 @@ pub(crate) struct Served {
     watch: TriggerWatch,
     /// Triggers that the program judges, and the ticks from which on it does.
     judged: HashMap<triggers::JudgedTrigger, u64>,
+    /// The program judges since a short while.
+    first: triggers::FirstJudgements,
     /// Rules that the program does not ask about some events, to be told.
     rule_problems: BTreeSet<rules::RuleProblem>,
     /// Events that rules cannot be about, to be told.
@@ -186,6 +188,7 @@ impl Served {
             watched: HashMap::new(),
             watch: TriggerWatch::default(),
             judged: HashMap::new(),
+            first: triggers::FirstJudgements::default(),
             rule_problems: BTreeSet::new(),
             rule_misfits: BTreeSet::new(),
         };

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::uptime_ns;
 use crate::filters::ProgramConstants;
+use crate::kernel::wanted::joined;
 use crate::select::{ProgramCandidate, SelectionRule};
 use crate::session::matches::TriggerMatches;
 use crate::trigger::{TriggerEffect, TriggerFiring, TriggerOptions, TriggerScope, TriggerStatus};
@@ -211,6 +212,8 @@ pub(crate) struct SessionTriggers {
     shared: [TriggerWindows; 2],
     /// Windows of each program, with the number of its clock.
     own: BTreeMap<u64, (usize, TriggerWindows)>,
+    /// Windows that programs had which are gone, by clock.
+    gone: [Vec<(u64, u64)>; 2],
     pub(crate) places: HashMap<u64, TriggerPlaces>,
     /// The session has or had triggers: windows count.
     is_limited: bool,
@@ -321,7 +324,16 @@ impl SessionTriggers {
 
     /// A program is gone.
     pub(crate) fn parts(&mut self, program: u64) {
-        self.own.remove(&program);
+        if let Some((clock, windows)) = self.own.remove(&program) {
+            let source =
+                if clock == ClockSource::Counter as usize { ClockSource::Counter } else { ClockSource::Monotonic };
+            let now = crate::clock::ticks(source);
+            let its = windows.0.iter().map(|(first, last)| (*first, (*last).min(now)));
+            let gone = &mut self.gone[clock % 2];
+            *gone = joined(gone.iter().copied().chain(its.filter(|(first, last)| first <= last)).collect());
+            let too_many = gone.len().saturating_sub(WINDOWS_MAX);
+            gone.drain(..too_many);
+        }
         self.places.remove(&program);
         self.all.iter_mut().for_each(|trigger| _ = trigger.counted.remove(&program));
     }
@@ -382,6 +394,13 @@ impl SessionTriggers {
     pub(crate) fn windows(&self, program: u64, clock: ClockSource) -> Option<&[(u64, u64)]> {
         let its = self.own.get(&program).map_or(&self.shared[clock as usize], |(_, windows)| windows);
         self.is_limited.then_some(&its.0)
+    }
+
+    /// Windows of a clock in which it records in any program, also in those that come or are gone; `None`: it records all the time.
+    pub(crate) fn all_windows(&self, clock: ClockSource) -> Option<Vec<(u64, u64)>> {
+        let own = self.own.values().filter(|(of, _)| *of == clock as usize);
+        let all = own.flat_map(|(_, windows)| &windows.0).chain(&self.shared[clock as usize].0);
+        self.is_limited.then(|| all.chain(&self.gone[clock as usize]).copied().collect())
     }
 
     /// Whether the session records in a program.

@@ -52,6 +52,12 @@ pub(crate) fn go_on(before: &Path, next: &Path) {
     let _ = std::fs::copy(before.join(NAME), next.join(NAME));
 }
 
+/// Whether a reader follows the trace in a folder: it has a lock of the status file.
+pub(crate) fn is_followed(folder: &Path) -> bool {
+    let file = File::open(folder.join(NAME));
+    file.is_ok_and(|file| matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)))
+}
+
 /// Content of a status file.
 pub(crate) struct LiveStatus {
     pub(crate) is_recording: bool,

@@ -17,6 +17,7 @@ use kymo_wire::magic::RECORD_SEPARATOR;
 use kymo_wire::{index, magic};
 use serde::{Deserialize, Serialize};
 
+use crate::layout::{KERNEL_FOLDER, PROGRAMS_FOLDER, is_kernel_stream};
 use crate::trace::chunk::{TraceChunk, stream_number};
 use crate::trace::journal::Journal;
 use crate::trace::live::{self, LiveStatus};
@@ -137,7 +138,7 @@ pub fn mend(path: &Path) -> Result<Mended, MendProblem> {
     }
     let mut mended = Mended { path: path.to_owned(), ..Mended::default() };
     for folder in folders {
-        let one = mend_one(&folder).map_err(|error| MendProblem::File { path: folder.clone(), error })?;
+        let one = mend_folder(&folder).map_err(|error| MendProblem::File { path: folder.clone(), error })?;
         mended.join(one);
     }
     Ok(mended)
@@ -156,7 +157,6 @@ fn is_dated(path: &Path) -> bool {
 /// The folder, its chunks, and the trace of another clock in it, as far as kymo wrote them; in a tree, all folders.
 fn folders(path: &Path, is_tree: bool) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    let is_stream = |name: &str| stream_number(name).is_some();
     let (mut has_streams, mut below) = (false, Vec::new());
     for entry in fs::read_dir(path)? {
         let entry = entry?;
@@ -164,7 +164,9 @@ fn folders(path: &Path, is_tree: bool) -> io::Result<Vec<PathBuf>> {
         let Some(name) = name.to_str() else { continue };
         let is_folder = entry.file_type()?.is_dir();
         let is_chunk = name.len() >= 6 && name.bytes().all(|digit| digit.is_ascii_digit());
-        let is_part = is_chunk || name == "monotonic" || name.starts_with("resumed-") || name.starts_with("snapshot-");
+        let is_part = is_chunk
+            || [KERNEL_FOLDER, PROGRAMS_FOLDER, "monotonic"].contains(&name)
+            || ["resumed-", "snapshot-", "kernel-"].iter().any(|begin| name.starts_with(begin));
         if is_folder && (is_part || is_tree) {
             below.push(entry.path());
         }
@@ -181,14 +183,20 @@ fn folders(path: &Path, is_tree: bool) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn mend_one(folder: &Path) -> io::Result<Mended> {
+/// Whether a file is a stream of a session.
+fn is_stream(name: &str) -> bool {
+    stream_number(name).is_some() || is_kernel_stream(name)
+}
+
+/// Repairs a trace without chunks.
+pub(crate) fn mend_folder(folder: &Path) -> io::Result<Mended> {
     let was_left = live::said(folder).is_some_and(|said| said.is_recording);
     let mut mended = Mended { was_left, metadata: mend_metadata(folder)?, ..Mended::default() };
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
-        if stream_number(name).is_some() && entry.file_type()?.is_file() {
+        if is_stream(name) && entry.file_type()?.is_file() {
             mend_stream(folder, name, &mut mended)?;
         }
     }

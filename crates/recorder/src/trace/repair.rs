@@ -14,7 +14,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use kymo_wire::{index, magic};
-use kymo_writer::RawRest;
+use kymo_writer::{HEAD_BYTES, RawRest};
 
 use crate::program::drain::{DrainProgress, Position};
 use crate::trace::chunk::{BEFORE_EVENTS, BEHIND_EVENTS, FURTHER_BYTES, LeftoverStream, PacketOrigin, stream_number};
@@ -146,11 +146,13 @@ pub(crate) fn packets(
 
 /// Reads a packet, if there is a complete one.
 fn packet(file: &File, at: u64, length: u64) -> io::Result<Option<CompletePacket>> {
-    let mut head = [0; BEFORE_EVENTS];
-    if length - at < BEFORE_EVENTS as u64 {
+    if length - at < HEAD_BYTES as u64 {
         return Ok(None);
     }
-    file.read_exact_at(&mut head, at)?;
+    // Those of the kernel have fewer fields than this.
+    let mut head = [0; BEFORE_EVENTS];
+    let there = BEFORE_EVENTS.min(usize::try_from(length - at).unwrap_or(BEFORE_EVENTS));
+    file.read_exact_at(&mut head[..there], at)?;
     let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| head[at + byte]));
     let entry = index::IndexEntry {
         offset: at,
@@ -165,7 +167,7 @@ fn packet(file: &File, at: u64, length: u64) -> io::Result<Option<CompletePacket
     };
     let is_one = word(0) as u32 == magic::PACKET
         && entry.packet_bits.is_multiple_of(8)
-        && (8 * BEFORE_EVENTS as u64..=entry.packet_bits).contains(&entry.content_bits)
+        && (8 * HEAD_BYTES as u64..=entry.packet_bits).contains(&entry.content_bits)
         && entry.packet_bits / 8 <= length - at;
     if !is_one {
         return Ok(None);

@@ -206,7 +206,7 @@ fn begins_as_ours(lines: &[JournalLine]) -> bool {
 }
 
 /// Chunks in the folder of a trace, with their numbers, in order.
-fn chunks(path: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+pub(crate) fn chunks(path: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(path)? {
         let entry = entry?;

@@ -80,7 +80,7 @@ impl OutputOptions {
     }
 
     /// A ring consists of several chunks, so it needs a size for each.
-    pub(super) fn chunk_bytes(&self) -> Option<u64> {
+    pub(crate) fn chunk_bytes(&self) -> Option<u64> {
         self.chunk_bytes.or(self.ring_bytes.map(|all| all / 8))
     }
 }

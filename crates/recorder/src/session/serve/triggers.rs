@@ -13,7 +13,7 @@ use super::{EventFilter, Served};
 use crate::clock::ticks;
 use crate::filters::{ClassFilter, FilterCompiler, JudgedEntry, JudgedEvent, Placed, Placer, ProgramConstants};
 use crate::program::groups::LearnedFirings;
-use crate::session::triggers::{ProgramFiring, SessionTriggers, TriggerPlaces};
+use crate::session::triggers::{ProgramFiring, SessionTrigger, SessionTriggers, TriggerPlaces};
 use crate::session::watch::TriggerName;
 use crate::session::{RecordingSession, WatchedClocks};
 use crate::trigger::{TriggerEffect, TriggerFiring, TriggerStatus};
@@ -36,6 +36,22 @@ pub(super) struct TriggerFilter {
     epoch: u64,
     /// Ticks since which it is armed.
     since: u64,
+}
+
+/// Whether a program has just begun to judge events itself. Those before that may have started or stopped sessions, and are
+/// not read yet: until then, all groups record, and the program tells each start. The recorder cuts
+/// the events outside of windows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum FirstJudgements {
+    /// It has not, or all events before that were read.
+    #[default]
+    None,
+    /// Events until these ticks may be from before.
+    Until(u64),
+    /// The next look has all of these.
+    NextLook,
+    /// All of them were read: the program is to follow.
+    Read,
 }
 
 /// An event's trigger as it was armed: its session, its name and its epoch.
@@ -132,6 +148,10 @@ impl Served {
         for ((id, _), controls) in others.iter().zip(images) {
             self.groups.set(*id, controls);
             self.switched.insert(*id, controls.into_iter().fold(0, u8::max));
+        }
+        if self.groups.is_first(self.program.lane())? {
+            let now = ticks(self.who.identity.clock);
+            self.first = FirstJudgements::Until(now.saturating_add(self.ticks_of(SETTLES_NS)));
         }
         let states = self.trigger_states(grouped);
         let bits = self.recording(grouped);
@@ -250,7 +270,8 @@ impl Served {
                 let interval = trigger.options.interval_ns.map_or(0, |ns| self.ticks_of(ns));
                 let (epoch, is_armed, repeats) = (trigger.epoch, trigger.is_armed, trigger.options.repeats);
                 let (count, groups) = (trigger.options.after.unwrap_or(1), 1 << group);
-                let state = TriggerState { epoch, is_armed, repeats, interval, count, action, groups };
+                let is_always = self.is_unsure(session) && action == TriggerAction::Start;
+                let state = TriggerState { epoch, is_armed, repeats, is_always, interval, count, action, groups };
                 states.insert(number, state);
             }
         }
@@ -269,11 +290,22 @@ impl Served {
         u64::try_from(u128::from(ns) * u128::from(self.frequency) / 1_000_000_000).unwrap_or(u64::MAX)
     }
 
-    /// Groups of sessions that record in this program now, one bit each.
+    /// Whether it is not known yet if a session records in this program. A start that counts would count what it should not.
+    fn is_unsure(&self, session: &RecordingSession) -> bool {
+        let counts = |trigger: &SessionTrigger| {
+            trigger.options.effect == TriggerEffect::Start && trigger.options.after.is_some_and(|count| count > 1)
+        };
+        !matches!(self.first, FirstJudgements::None | FirstJudgements::Read)
+            && !session.triggers.all().iter().any(counts)
+    }
+
+    /// Groups of sessions that record in this program now, or may do so, one bit each.
     fn recording(&self, grouped: &[&RecordingSession]) -> u8 {
         let identity = &self.who.identity;
         let now = ticks(identity.clock);
-        let is_on = |session: &&&RecordingSession| session.triggers.is_on(identity.key, identity.clock, now);
+        let is_on = |session: &&&RecordingSession| {
+            session.triggers.is_on(identity.key, identity.clock, now) || self.is_unsure(session)
+        };
         let groups = grouped.iter().filter(is_on).filter_map(|session| session.triggers.group(identity.key));
         groups.fold(0, |bits, group| bits | 1 << group)
     }
@@ -305,6 +337,11 @@ impl Served {
         clocks: &mut WatchedClocks,
     ) -> Vec<(TriggerName, ProgramFiring)> {
         let now = ticks(self.who.identity.clock);
+        self.first = match self.first {
+            FirstJudgements::Until(until) if until < now => FirstJudgements::NextLook,
+            FirstJudgements::NextLook => FirstJudgements::Read,
+            other => other,
+        };
         let unjudged = if self.program.has_triggers() { self.program.lane().unjudged().unwrap_or(0) } else { 0 };
         for id in self.refused() {
             self.watch.goes_on(id);
@@ -449,6 +486,12 @@ impl Served {
         let bits = self.recording(&grouped);
         if self.groups.follow(self.program.lane(), bits)? {
             self.groups.draw(self.program.lane())?;
+        }
+        // A firing that is not known yet comes first: then the next look tells.
+        if self.first == FirstJudgements::Read && self.groups.is_as(self.program.lane(), bits)? {
+            let states = self.trigger_states(&grouped);
+            self.groups.write(self.program.lane(), &states, bits)?;
+            self.first = FirstJudgements::None;
         }
         Ok(())
     }

@@ -1,0 +1,193 @@
+//! Rings that programs in the kernel write and a recorder reads: mapped into memory, so that reading costs no system call.
+//!
+//! ```text
+//! page: how far the reader is │ page: how far the kernel is │ records │ the same records once more
+//!                                                             └ u32 length and flags, u32 │ bytes │ up to 8
+//! ```
+//!
+//! The kernel writes all but the first page, which is the only one that can be written here.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::call_programs::COUNTS_AT;
+
+/// Bytes before a record.
+const HEAD: u64 = 8;
+/// The kernel still writes it.
+const BUSY: u32 = 1 << 31;
+/// It is to be passed over.
+const DISCARDED: u32 = 1 << 30;
+
+/// Files of the rings of all CPUs, as the helper hands them over.
+#[derive(Debug)]
+pub struct TextFiles {
+    /// Bytes of each ring.
+    pub ring_bytes: u32,
+    /// CPUs of the rings.
+    pub cpus: Vec<u32>,
+    /// Their rings.
+    pub rings: Vec<OwnedFd>,
+    /// Counts of lost records.
+    pub counts: OwnedFd,
+    /// Memory for their records, which the helper keeps for the next recorder, if this one is killed.
+    pub spool: OwnedFd,
+}
+
+/// Memory that is mapped from a file.
+#[derive(Debug)]
+pub(crate) struct Mapped {
+    begin: NonNull<u8>,
+    bytes: usize,
+}
+
+#[allow(unsafe_code)]
+// SAFETY: it is memory like any other, and its owner alone uses it.
+unsafe impl Send for Mapped {}
+
+impl Mapped {
+    #[allow(unsafe_code)]
+    pub(crate) fn new(file: &OwnedFd, from: usize, bytes: usize, protection: i32) -> io::Result<Self> {
+        let from = i64::try_from(from).map_err(|_| io::ErrorKind::InvalidInput)?;
+        // SAFETY: a new mapping at a place of the kernel's choice, of a file that is open.
+        let begin =
+            unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, file.as_raw_fd(), from) };
+        if begin == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let begin = NonNull::new(begin.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { begin, bytes })
+    }
+
+    /// The number at a place.
+    #[allow(unsafe_code)]
+    pub(crate) fn long(&self, at: usize) -> &AtomicU64 {
+        assert!(at.is_multiple_of(8) && at + 8 <= self.bytes, "{at} is no place of a number");
+        // SAFETY: it is inside of the mapping, which lives as long as `self`, and aligned; the kernel may change it, so it is atomic.
+        unsafe { AtomicU64::from_ptr(self.begin.as_ptr().add(at).cast()) }
+    }
+
+    #[allow(unsafe_code)]
+    fn word(&self, at: usize) -> &AtomicU32 {
+        assert!(at.is_multiple_of(4) && at + 4 <= self.bytes, "{at} is no place of a number");
+        // SAFETY: as of `long`.
+        unsafe { AtomicU32::from_ptr(self.begin.as_ptr().add(at).cast()) }
+    }
+
+    /// Copies bytes that the kernel does not change.
+    #[allow(unsafe_code)]
+    pub(crate) fn copy(&self, at: usize, bytes: usize, into: &mut Vec<u8>) {
+        assert!(at + bytes <= self.bytes, "{bytes} bytes at {at} are outside");
+        // SAFETY: it is inside of the mapping, which lives as long as `self`. A record that is not busy stays as it is until the
+        // reader's position says that it was read.
+        into.extend_from_slice(unsafe { std::slice::from_raw_parts(self.begin.as_ptr().add(at), bytes) });
+    }
+}
+
+impl Drop for Mapped {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        // SAFETY: it was mapped so, and nobody has it any more.
+        unsafe { libc::munmap(self.begin.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// The ring of a CPU.
+#[derive(Debug)]
+struct KernelRing {
+    position: Mapped,
+    records: Mapped,
+    page: usize,
+    mask: u64,
+    /// How far it was drained.
+    drained: u64,
+}
+
+impl KernelRing {
+    fn new(file: &OwnedFd, bytes: u32, page: usize) -> io::Result<Self> {
+        if !bytes.is_power_of_two() || (bytes as usize) < page {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let position = Mapped::new(file, 0, page, libc::PROT_READ | libc::PROT_WRITE)?;
+        let records = Mapped::new(file, page, page + 2 * bytes as usize, libc::PROT_READ)?;
+        Ok(Self { position, records, page, mask: u64::from(bytes) - 1, drained: 0 })
+    }
+
+    /// Copies all records behind `into`, each with its length before it; returns how many.
+    fn drain(&mut self, into: &mut Vec<u8>) -> u64 {
+        let (begin, end) =
+            (self.position.long(0).load(Ordering::Relaxed), self.records.long(0).load(Ordering::Acquire));
+        let (mut at, mut records) = (begin, 0);
+        while at < end {
+            let place = self.page + (at & self.mask) as usize;
+            let head = self.records.word(place).load(Ordering::Acquire);
+            let length = head & !(BUSY | DISCARDED);
+            if head & BUSY != 0 || u64::from(length) > self.mask {
+                break;
+            }
+            if head & DISCARDED == 0 {
+                into.extend_from_slice(&length.to_le_bytes());
+                self.records.copy(place + HEAD as usize, length as usize, into);
+                records += 1;
+            }
+            at += (u64::from(length) + HEAD).next_multiple_of(8);
+        }
+        self.drained = at;
+        records
+    }
+
+    /// Gives the room of drained records back.
+    fn release(&self) {
+        if self.drained > self.position.long(0).load(Ordering::Relaxed) {
+            self.position.long(0).store(self.drained, Ordering::Release);
+        }
+    }
+}
+
+/// Rings of all CPUs, mapped.
+#[derive(Debug)]
+pub struct TextRings {
+    rings: Vec<KernelRing>,
+    counts: Mapped,
+    cpus: Vec<u32>,
+}
+
+impl TextRings {
+    /// Maps them.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not allow it, or there are not as many rings as CPUs.
+    pub fn map(files: &TextFiles) -> io::Result<Self> {
+        let page = rustix::param::page_size();
+        let rings = files.rings.iter().map(|file| KernelRing::new(file, files.ring_bytes, page));
+        let rings = rings.collect::<io::Result<Vec<_>>>()?;
+        if rings.len() != files.cpus.len() {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let highest = files.cpus.iter().max().map_or(0, |cpu| *cpu as usize);
+        let bytes = (COUNTS_AT + 8 * (highest + 1)).next_multiple_of(page);
+        let counts = Mapped::new(&files.counts, 0, bytes, libc::PROT_READ)?;
+        Ok(Self { rings, counts, cpus: files.cpus.clone() })
+    }
+
+    /// Copies all records of all CPUs behind `into`, each with its length, 4 bytes, before it; returns how many. They are there
+    /// until they are released.
+    pub fn drain(&mut self, into: &mut Vec<u8>) -> u64 {
+        self.rings.iter_mut().map(|ring| ring.drain(into)).sum()
+    }
+
+    /// Gives the room of drained records back.
+    pub fn release(&self) {
+        self.rings.iter().for_each(KernelRing::release);
+    }
+
+    /// Records that found no room, of all CPUs, until now.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        let of = |cpu: &u32| self.counts.long(COUNTS_AT + 8 * *cpu as usize).load(Ordering::Relaxed);
+        self.cpus.iter().map(of).sum()
+    }
+}
