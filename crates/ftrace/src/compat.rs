@@ -1,7 +1,7 @@
 //! Calls of 32-bit programs on x86: their numbers, LTTng's names, and the arguments of those that 64-bit programs do not have.
 //!
 //! Most have the arguments of the 64-bit call with the same name, each in a word of its own. Calls that pass a 64-bit number in
-//! two words are told as six words.
+//! two words have one field instead, `args`, with all six words.
 
 use syscalls::x86::Sysno;
 

@@ -151,7 +151,7 @@ impl TextJoin {
     pub fn end_round(&mut self, is_lossy: bool) {
         self.round += 1;
         if is_lossy {
-            // Calls that are told later may have lost theirs, too.
+            // Texts of calls whose pages are converted later may be lost, too.
             self.lossy_until = Some(if self.keeps_all { u64::MAX } else { self.round + ROUNDS_KEPT });
         }
         if self.keeps_all {

@@ -157,7 +157,6 @@ impl BpfAssembly {
         self.put(0, (R0, R0), 0, offset);
     }
 
-    /// Calls a function of the kernel.
     /// r0 becomes the address of the value of a key on the stack, or 0.
     pub(crate) fn look_up(&mut self, map: BorrowedFd<'_>, key: i16) {
         self.map(R1, map);
@@ -166,6 +165,7 @@ impl BpfAssembly {
         self.call(KernelFunction::LookUp);
     }
 
+    /// Calls a function of the kernel, which changes r0 to r5.
     pub(crate) fn call(&mut self, function: KernelFunction) {
         self.put(CALL, (R0, R0), 0, function as i32);
     }
@@ -181,6 +181,7 @@ impl BpfAssembly {
         self.labels[label.0] = Some(self.instructions.len());
     }
 
+    /// Jumps there.
     pub(crate) fn jump(&mut self, label: Label) {
         self.jumps.push((self.instructions.len(), label));
         self.put(JUMP, (R0, R0), 0, 0);

@@ -89,7 +89,7 @@ impl Mapped {
 impl Drop for Mapped {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
-        // SAFETY: it was mapped so, and nobody has it any more.
+        // SAFETY: the memory was mapped with this address and length, and no reference to it is left.
         unsafe { libc::munmap(self.begin.as_ptr().cast(), self.bytes) };
     }
 }

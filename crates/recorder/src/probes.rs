@@ -170,7 +170,7 @@ impl ProbedFile {
         ElfFile::parse(self.debug.as_deref()?).ok()
     }
 
-    /// The path, as the helper is told it.
+    /// The path, as requests to the helper have it.
     fn path(&self) -> Result<String, String> {
         let path = self.path.to_str().map(str::to_owned);
         path.ok_or_else(|| format!("{}: probes are in files whose names are UTF-8", self.path.display()))

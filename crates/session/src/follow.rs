@@ -54,7 +54,7 @@ pub struct Follow {
     /// The recorders' statements before traces were opened last: events behind them may be missing
     /// in the open traces.
     lives: HashMap<PathBuf, LiveState>,
-    /// Recorders know by these that somebody waits for their events.
+    /// Open files by which recorders see that this reader follows their traces.
     waits: HashMap<PathBuf, File>,
     /// The known facts about the traces as they were.
     earlier: EarlierTraces,

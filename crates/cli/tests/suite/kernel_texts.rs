@@ -197,7 +197,7 @@ fn texts_of_many_threads_are_not_mixed_up() {
     }
 }
 
-/// Rings of the smallest size overflow: that is told, and no text is that of another call.
+/// Text rings of the smallest size overflow: the summary counts the lost texts, and no text is that of another call.
 #[test]
 fn lost_texts_are_told() {
     let place = Place::new();

@@ -270,7 +270,7 @@ fn usdt_probes_are_recorded() {
     assert!(told.contains("has no USDT probe `shop:sael`; did you mean `shop:sale`?"), "{told}");
 }
 
-/// Words that mean nothing are told with what is near.
+/// A probe that names no function or file is refused, with the nearest name.
 #[test]
 fn words_that_mean_nothing_are_refused() {
     let place = Place::new();

@@ -22,7 +22,7 @@ use crate::clock;
 use crate::kernel::spool::{PageSpool, SpoolProgress};
 
 /// The bit of a length that makes an entry a mark.
-const MARK: u32 = 1 << 31;
+pub(super) const MARK: u32 = 1 << 31;
 /// Bytes before an entry.
 const HEAD: u64 = 8;
 /// Bytes of the spool that are read at a time.
@@ -137,11 +137,7 @@ impl MarkedWriter {
     /// Ends the round.
     pub(super) fn end(&mut self, lost: u64, until: u64) -> io::Result<()> {
         let pair = ClockPair::now(self.source);
-        self.batch.extend_from_slice(&(32 | MARK).to_le_bytes());
-        self.batch.extend_from_slice(&0_u32.to_le_bytes());
-        for number in [pair.nanos, pair.ticks, lost, until] {
-            self.batch.extend_from_slice(&number.to_le_bytes());
-        }
+        put_mark(&mut self.batch, [pair.nanos, pair.ticks, lost, until]);
         self.marked.spool.put(&self.batch)
     }
 
@@ -290,8 +286,15 @@ pub(super) fn all_entries(mut entries: &[u8]) -> impl Iterator<Item = (u32, &[u8
     })
 }
 
+/// Adds a mark of these numbers.
+pub(super) fn put_mark(batch: &mut Vec<u8>, numbers: [u64; 4]) {
+    batch.extend_from_slice(&(32 | MARK).to_le_bytes());
+    batch.extend_from_slice(&0_u32.to_le_bytes());
+    numbers.iter().for_each(|number| batch.extend_from_slice(&number.to_le_bytes()));
+}
+
 /// Splits off the first entry of a spool: its length with its mark, its CPU, its bytes, and the rest.
-fn next_entry(bytes: &[u8]) -> Option<(u32, u32, &[u8], &[u8])> {
+pub(super) fn next_entry(bytes: &[u8]) -> Option<(u32, u32, &[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk()?;
     let (cpu, rest) = rest.split_first_chunk()?;
     let length = u32::from_le_bytes(*length);

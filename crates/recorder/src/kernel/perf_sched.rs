@@ -22,7 +22,7 @@ use kymo_probe::stacks::{StackFiles, StackRequest, StackRings};
 use kymo_writer::WriteError;
 
 use crate::kernel::KernelBeginning;
-use crate::kernel::marked::ClockPair;
+use crate::kernel::marked::{ClockPair, MARK, next_entry, put_mark};
 use crate::kernel::output::KernelOutput;
 use crate::kernel::place::KernelPlace;
 use crate::kernel::spool::{PageSpool, SpoolProgress};
@@ -30,8 +30,6 @@ use crate::kernel::wanted::WantedTimes;
 use crate::protocol::Keep;
 use crate::tracepoints::{StackOptions, chosen};
 
-/// The bit of a length that makes an entry a mark.
-const MARK: u32 = 1 << 31;
 /// Bytes of the spool that are read at a time.
 const TURN: usize = 1 << 20;
 /// The PID namespace of the system itself has this number.
@@ -67,8 +65,7 @@ impl SchedReader {
             put(batch, (records.len() + lost.len()) as u32, cpu, &[records, lost]);
         });
         let before = std::mem::replace(last, mark);
-        let numbers = [mark.nanos, mark.ticks, before.nanos, before.ticks].map(u64::to_le_bytes);
-        put(batch, 32 | MARK, 0, &numbers.each_ref().map(|number| &number[..]));
+        put_mark(batch, [mark.nanos, mark.ticks, before.nanos, before.ticks]);
         self.spool.put(batch)?;
         // If this process is killed before, the next one reads them again.
         self.rings.release();
@@ -90,15 +87,6 @@ fn put(batch: &mut Vec<u8>, length: u32, cpu: u32, parts: &[&[u8]]) {
     batch.extend_from_slice(&length.to_le_bytes());
     batch.extend_from_slice(&cpu.to_le_bytes());
     parts.iter().for_each(|part| batch.extend_from_slice(part));
-}
-
-/// The next entry of some bytes of a spool: its length and mark, its CPU, its bytes, and those behind it.
-fn next_entry(bytes: &[u8]) -> Option<(u32, u32, &[u8], &[u8])> {
-    let (length, rest) = bytes.split_first_chunk()?;
-    let (cpu, rest) = rest.split_first_chunk()?;
-    let length = u32::from_le_bytes(*length);
-    let (entry, rest) = rest.split_at_checked((length & !MARK) as usize)?;
-    Some((length, u32::from_le_bytes(*cpu), entry, rest))
 }
 
 /// Counts of a recording.
@@ -396,7 +384,7 @@ mod tests {
         let lost = lost_record(7);
         let mut bytes = Vec::new();
         put(&mut bytes, 2 * lost.len() as u32, 3, &[&lost, &lost]);
-        put(&mut bytes, 32 | MARK, 0, &[&[1; 32]]);
+        put_mark(&mut bytes, [1; 4]);
         let (length, cpu, entry, rest) = next_entry(&bytes).expect("it is whole");
         assert_eq!((length as usize, cpu, records(entry).count()), (2 * lost.len(), 3, 2));
         assert_eq!(next_entry(rest).map(|(length, ..)| length), Some(32 | MARK));
