@@ -19,6 +19,9 @@ use crate::compat;
 use crate::format::{EventFormat, FormatField};
 use crate::plan::{ARGUMENTS_MAX, EventPlan, PlanBuilder};
 
+/// The kernel's events of the begin and the end of any call.
+const CALL_ENTRY: &str = "raw_syscalls:sys_enter";
+const CALL_EXIT: &str = "raw_syscalls:sys_exit";
 /// Where a record of a call has its parts.
 pub(crate) const NUMBER: u32 = 8;
 pub(crate) const ARGUMENTS: u32 = 16;
@@ -165,7 +168,10 @@ impl CallFormats {
         }
         let Some(arguments) = arguments else {
             builder.integers("args", (ARGUMENTS, WORD), ARGUMENTS_MAX as u32, true);
-            return builder.build(format!("{prefix}syscall_entry_{}", name.as_deref().unwrap_or("unknown")));
+            return builder.build(
+                format!("{prefix}syscall_entry_{}", name.as_deref().unwrap_or("unknown")),
+                CALL_ENTRY.to_owned(),
+            );
         };
         let mut texts = 0;
         for (at, argument) in (0_u8..).zip(&arguments) {
@@ -188,7 +194,7 @@ impl CallFormats {
         if texts != 0 {
             builder.unknown_texts(UNREADABLE, texts, ARGUMENTS);
         }
-        builder.build(format!("{prefix}syscall_entry_{}", name.as_deref().unwrap_or("unknown")))
+        builder.build(format!("{prefix}syscall_entry_{}", name.as_deref().unwrap_or("unknown")), CALL_ENTRY.to_owned())
     }
 
     /// The plan for the end of a call.
@@ -199,7 +205,8 @@ impl CallFormats {
             builder.integer("id", (NUMBER, WORD), (4, true, false));
         }
         builder.integer("ret", (RESULT, WORD), (8, true, false));
-        builder.build(format!("{}syscall_exit_{}", prefix(table), name.as_deref().unwrap_or("unknown")))
+        let name = format!("{}syscall_exit_{}", prefix(table), name.as_deref().unwrap_or("unknown"));
+        builder.build(name, CALL_EXIT.to_owned())
     }
 }
 

@@ -2,11 +2,11 @@
 
 use crate::calls::{ARGUMENTS, CallFormats, CallTable, NUMBER};
 use crate::format::EventFormat;
-use crate::plan::{ARGUMENTS_MAX, COMMON_PID, EventPlan, KernelThreads, value};
+use crate::plan::{ARGUMENTS_MAX, COMMON_PID, EventPlan, KernelThreads, is_fork, value};
 use crate::probe::ProbeFacts;
 
 /// Calls with other numbers than these become events of unknown calls.
-const CALLS_MAX: u64 = 4096;
+pub(crate) const CALLS_MAX: u64 = 4096;
 
 /// Number of an event's plan in a catalog.
 pub type PlanNumber = u16;
@@ -95,6 +95,17 @@ impl EventCatalog {
     #[must_use]
     pub fn call_name(&self, table: CallTable, number: u64) -> Option<String> {
         self.calls.name(table, number)
+    }
+
+    /// Whether a record tells which process a thread belongs to.
+    #[must_use]
+    pub fn tells_of_threads(&self, record: &[u8]) -> bool {
+        let id = value(record, 0, 2, false).and_then(|id| usize::try_from(id).ok());
+        match id.and_then(|id| self.formats.get(id)?.as_ref()) {
+            Some(EventKind::NewTask { .. }) => true,
+            Some(EventKind::One { format, .. }) => is_fork(format),
+            _ => false,
+        }
     }
 
     /// The call that a record is about; `None`: it is about something else.

@@ -30,5 +30,8 @@ pub use calls::CallTable;
 pub use catalog::{CallRecord, EventCatalog, PlanNumber};
 pub use names::{event_name, has_system};
 pub use page::{LostBefore, Page, PageLayout, PageProblem, PageRecord, PageRecords};
-pub use plan::{ARGUMENTS_MAX, EVENT_HEAD_BYTES, EventPlan, KernelThreads, RecordContext, UnreadableRecord};
+pub use plan::{
+    ARGUMENTS_MAX, EVENT_HEAD_BYTES, EventPlan, KernelThreads, RecordContext, RecordPlace, UnreadableRecord,
+    record_thread,
+};
 pub use probe::ProbeFacts;

@@ -1,9 +1,9 @@
 //! The events that the kernel's descriptions become, without a record.
 
 use kymo_format::model::{FieldClass, FieldKind, Member};
-use syscalls::Sysno;
 
 use crate::calls::{CallFormats, CallTable};
+use crate::catalog::CALLS_MAX;
 use crate::format::EventFormat;
 use crate::names::field_name;
 use crate::plan::EventPlan;
@@ -33,30 +33,61 @@ pub struct ListedField {
     pub is_converted: bool,
 }
 
-/// The events of these descriptions. Those of `raw_syscalls` become two for each call that is described.
+/// An event that records of a description become.
+#[derive(Debug)]
+pub struct PlannedEvent<'f> {
+    /// The description.
+    pub format: &'f EventFormat,
+    /// The call that records are about, and its number; all others that no plan here is about have one above them all.
+    pub call: Option<(CallTable, u64)>,
+    /// The kernel describes the call, if it is one.
+    pub is_described: bool,
+    /// How records become events.
+    pub plan: EventPlan,
+}
+
+/// The events of these descriptions. Those of `raw_syscalls` become one for each call, in each of these numberings.
 #[must_use]
-pub fn list(formats: &[EventFormat]) -> Vec<ListedEvent> {
+pub fn planned<'f>(formats: &'f [EventFormat], has_texts: bool, tables: &[CallTable]) -> Vec<PlannedEvent<'f>> {
     let mut calls = CallFormats::default();
+    calls.has_texts = has_texts;
     formats.iter().filter(|format| format.system == "syscalls").for_each(|format| calls.add(format));
     let mut all = Vec::new();
     for format in formats.iter().filter(|format| format.system != "syscalls") {
-        let kernel = format!("{}:{}", format.system, format.name);
-        let plan_of: fn(&CallFormats, CallTable, u64) -> EventPlan = match kernel.as_str() {
-            "raw_syscalls:sys_enter" => CallFormats::entry,
-            "raw_syscalls:sys_exit" => CallFormats::exit,
+        let plan_of: fn(&CallFormats, CallTable, u64) -> EventPlan = match (&format.system[..], &format.name[..]) {
+            ("raw_syscalls", "sys_enter") => CallFormats::entry,
+            ("raw_syscalls", "sys_exit") => CallFormats::exit,
             _ => {
-                all.push(ListedEvent::of(kernel, &EventPlan::of(format), |ours| made_of(format, ours)));
+                all.push(PlannedEvent { format, call: None, is_described: true, plan: EventPlan::of(format) });
                 continue;
             }
         };
-        let numbers = Sysno::iter().map(|call| call.id() as u64).filter(|number| calls.describes(*number));
-        let own = |ours: &str| Some((ours.to_owned(), false));
-        all.extend(
-            numbers.map(|number| ListedEvent::of(kernel.clone(), &plan_of(&calls, CallTable::Native, number), own)),
-        );
-        all.push(ListedEvent::of(kernel.clone(), &plan_of(&calls, CallTable::Native, u64::MAX), own));
+        for &table in tables {
+            let numbers = (0..CALLS_MAX).filter(|number| calls.name(table, *number).is_some()).chain([u64::MAX]);
+            all.extend(numbers.map(|number| PlannedEvent {
+                format,
+                call: Some((table, number)),
+                is_described: number == u64::MAX || table == CallTable::Native && calls.describes(number),
+                plan: plan_of(&calls, table, number),
+            }));
+        }
     }
     all
+}
+
+/// The events of these descriptions. Those of `raw_syscalls` become two for each call that is described.
+#[must_use]
+pub fn list(formats: &[EventFormat]) -> Vec<ListedEvent> {
+    let planned = planned(formats, false, &[CallTable::Native]);
+    let listed =
+        planned.into_iter().filter(|event| event.is_described).map(|PlannedEvent { format, call, plan, .. }| {
+            let kernel = format!("{}:{}", format.system, format.name);
+            ListedEvent::of(kernel, &plan, |ours| match call {
+                Some(_) => Some((ours.to_owned(), false)),
+                None => made_of(format, ours),
+            })
+        });
+    listed.collect()
 }
 
 impl ListedEvent {

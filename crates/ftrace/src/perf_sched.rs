@@ -16,6 +16,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use kymo_format::model::FieldClass;
+
 use crate::fields::{FieldList, KernelValue};
 use crate::listing::ListedEvent;
 
@@ -142,6 +144,21 @@ fn number(bytes: &[u8], at: usize) -> Option<i32> {
 /// The events of [`PERF_EVENTS`], with all fields that they may have.
 #[must_use]
 pub fn listed() -> Vec<ListedEvent> {
+    let listed =
+        |(kernel, name, class): (&str, &str, FieldClass)| ListedEvent::new(kernel.to_owned(), name.to_owned(), &class);
+    classes().into_iter().map(listed).collect()
+}
+
+/// The kernel's name of an event.
+#[must_use]
+pub fn kernel_name(name: &str) -> &'static str {
+    let is_its = |kernel: &&&str| kernel.split_once(':').is_some_and(|(_, own)| own == name);
+    PERF_EVENTS.iter().find(is_its).copied().unwrap_or_default()
+}
+
+/// The same, as structures: the kernel's name, and that in the trace.
+#[must_use]
+pub fn classes() -> Vec<(&'static str, &'static str, FieldClass)> {
     let mut tracker = SchedTracker::new(None, true);
     [1, 2].into_iter().for_each(|tid| tracker.knows(tid, b"name"));
     let facts = [
@@ -153,9 +170,7 @@ pub fn listed() -> Vec<ListedEvent> {
     let mut all = Vec::new();
     for fact in facts {
         tracker.record(0, &SchedRecord { nanos: 0, tid: 1, fact }, |event| {
-            let kernel = PERF_EVENTS.iter().find(|kernel| kernel.ends_with(event.name));
-            let kernel = kernel.expect("it is one of them");
-            all.push(ListedEvent::new((*kernel).to_owned(), event.name.to_owned(), &event.fields.class()));
+            all.push((kernel_name(event.name), event.name, event.fields.class()));
         });
     }
     all

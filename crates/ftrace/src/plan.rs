@@ -36,13 +36,40 @@ const CLONE_THREAD: u64 = 0x1_0000;
 pub struct EventPlan {
     /// Its name.
     pub name: String,
+    /// The kernel's name, as `SYSTEM:NAME`; empty: it is that of a probe.
+    pub kernel: String,
     /// Fields before those that only some events have: a structure.
     pub context: Option<FieldClass>,
     /// Its fields: a structure.
     pub payload: FieldClass,
     steps: Vec<PlanStep>,
+    /// For each field, how it is made; `None`: by the step of another one.
+    sources: Vec<Option<PlanStep>>,
     /// Bytes that a record has at least.
     record_bytes: u32,
+    context_bytes: u32,
+}
+
+/// Where a record has the value of a field, for conditions that the kernel asks of its records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordPlace {
+    /// This very number, at that byte.
+    Number {
+        /// The first byte.
+        offset: u32,
+    },
+    /// A number that is greater by this.
+    Greater {
+        /// The first byte.
+        offset: u32,
+        /// By how much.
+        by: i32,
+    },
+    /// This very text, or the number that tells where it is.
+    Text {
+        /// The first byte.
+        offset: u32,
+    },
 }
 
 /// A record is not as its description says.
@@ -209,7 +236,9 @@ pub(crate) struct PlanBuilder {
     context: Option<FieldClass>,
     members: Vec<Member>,
     steps: Vec<PlanStep>,
+    sources: Vec<Option<PlanStep>>,
     record_bytes: u32,
+    context_bytes: u32,
 }
 
 impl EventPlan {
@@ -217,7 +246,6 @@ impl EventPlan {
     #[must_use]
     pub fn of(format: &EventFormat) -> Self {
         let mut builder = PlanBuilder::default();
-        let is_fork = format.system == "sched" && format.name == "sched_process_fork";
         for field in &format.fields {
             builder.field(&format.system, field);
         }
@@ -227,7 +255,7 @@ impl EventPlan {
         let offset = |fields: &[FormatField], name: &str| {
             fields.iter().find(|field| field.name == name && field.size == 4).map(|field| field.offset)
         };
-        if is_fork
+        if is_fork(format)
             && let (Some(parent), Some(child)) =
                 (offset(&format.fields, "parent_pid"), offset(&format.fields, "child_pid"))
         {
@@ -240,7 +268,8 @@ impl EventPlan {
         {
             builder.add("tid", integer(4, true, false), PlanStep::Copy { from: tid, bytes: 4 }, tid + 4);
         }
-        builder.build(crate::names::event_name(&format.system, &format.name))
+        let kernel = format!("{}:{}", format.system, format.name);
+        builder.build(crate::names::event_name(&format.system, &format.name), kernel)
     }
 
     /// Writes an event: its header with this id, and its fields.
@@ -271,12 +300,45 @@ impl EventPlan {
         Ok(())
     }
 
+    /// Where a record has the value of a field, by the number of the field in the payload; `None`: it is made of other values.
+    #[must_use]
+    pub fn place(&self, field: usize) -> Option<RecordPlace> {
+        let FieldKind::Structure(payload) = &self.payload.kind else { return None };
+        let kind = &payload.members.get(field)?.class.kind;
+        match (self.sources.get(field).copied().flatten()?, kind) {
+            (PlanStep::Copy { from: offset, .. }, FieldKind::Integer(_)) => Some(RecordPlace::Number { offset }),
+            (PlanStep::Copy { from: offset, .. }, FieldKind::StaticText(_)) => Some(RecordPlace::Text { offset }),
+            (PlanStep::Priority { from: offset }, _) => Some(RecordPlace::Greater { offset, by: REAL_TIME_PRIORITIES }),
+            (PlanStep::Text { place } | PlanStep::ThreadName { place }, _) => {
+                Some(RecordPlace::Text { offset: place.from })
+            }
+            _ => None,
+        }
+    }
+
+    /// Bytes of an event before its payload.
+    #[must_use]
+    pub fn head_bytes(&self) -> usize {
+        EVENT_HEAD_BYTES + self.context_bytes as usize
+    }
+
+    /// Whether its records tell which process a thread belongs to.
+    #[must_use]
+    pub fn tells_of_threads(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, PlanStep::Child { .. }))
+    }
+
     /// Learns of the threads of an event that is not written.
     pub fn learn(&self, record: &[u8], cpu: u32, threads: &mut KernelThreads) {
-        if self.steps.iter().any(|step| matches!(step, PlanStep::Child { .. })) {
+        if self.tells_of_threads() {
             let _ = self.write((0, 0), record, &mut RecordContext { cpu, threads, texts: &NO_TEXTS }, &mut Vec::new());
         }
     }
+}
+
+/// Whether an event is that of a new thread.
+pub(crate) fn is_fork(format: &EventFormat) -> bool {
+    format.system == "sched" && format.name == "sched_process_fork"
 }
 
 impl PlanStep {
@@ -352,6 +414,13 @@ impl PlanStep {
 
 /// Where all records have the number of the thread that runs.
 pub(crate) const COMMON_PID: u32 = 4;
+
+/// The thread that ran when a record was made; 0 for those of no CPU's turn, and in a record that is too short.
+#[must_use]
+#[inline]
+pub fn record_thread(record: &[u8]) -> i32 {
+    value(record, COMMON_PID, 4, true).unwrap_or(0) as i32
+}
 
 impl LocatedBytes {
     fn of(self, record: &[u8]) -> Option<&[u8]> {
@@ -493,6 +562,7 @@ impl PlanBuilder {
 
     fn add(&mut self, name: &str, class: FieldClass, step: PlanStep, end: u32) {
         self.member(name, class);
+        *self.sources.last_mut().expect("a member has a place") = Some(step);
         self.record_bytes = self.record_bytes.max(end);
         // Fields that lie one behind the other are one copy.
         if let (Some(PlanStep::Copy { from, bytes }), PlanStep::Copy { from: next, bytes: more }) =
@@ -510,11 +580,18 @@ impl PlanBuilder {
         let names = std::iter::once(name.to_owned()).chain((2..).map(|number| format!("{name}_{number}")));
         let name = names.into_iter().find(|name| !taken(name)).expect("numbers do not end");
         self.members.push(Member { name, class });
+        self.sources.push(None);
     }
 
     /// Makes the context of all fields so far.
     pub(crate) fn context(&mut self) {
+        let bits = self.members.iter().map(|member| match &member.class.kind {
+            FieldKind::Integer(integer) => integer.bits.length,
+            _ => unreachable!("a context has numbers alone"),
+        });
+        self.context_bytes = bits.sum::<u32>() / 8;
         self.context = Some(self.structure());
+        self.sources.clear();
     }
 
     fn structure(&mut self) -> FieldClass {
@@ -522,9 +599,10 @@ impl PlanBuilder {
         FieldClass::new(FieldKind::Structure(Structure { members, minimum_alignment: 8 }))
     }
 
-    pub(crate) fn build(mut self, name: String) -> EventPlan {
+    pub(crate) fn build(mut self, name: String, kernel: String) -> EventPlan {
         let payload = self.structure();
-        EventPlan { name, context: self.context, payload, steps: self.steps, record_bytes: self.record_bytes }
+        let Self { context, steps, sources, record_bytes, context_bytes, .. } = self;
+        EventPlan { name, kernel, context, payload, steps, sources, record_bytes, context_bytes }
     }
 }
 

@@ -36,7 +36,7 @@ impl EventPlan {
             };
             add(&mut builder, name, field, is_hex);
         }
-        builder.build(facts.name.clone())
+        builder.build(facts.name.clone(), String::new())
     }
 }
 

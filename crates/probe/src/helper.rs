@@ -33,10 +33,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::call_texts::CallTexts;
-use crate::helper::set_up::{probe_events, set_up};
+use crate::helper::set_up::{known_formats, probe_events, set_up};
 use crate::perf_sched::SchedEvents;
 use crate::priority;
 use crate::probes::{ProbeRequest, ProbeRights, ProbedFiles};
+use crate::record_test::{RecordFilter, UnfilteredEvent};
 use crate::rings::TextFiles;
 use crate::stacks::{StackEventId, StackEvents, StackFiles, StackRequest};
 use crate::state_iterators::{STATE_PARTS, StateIterators};
@@ -84,6 +85,9 @@ pub struct KernelRequest {
     /// Call stacks, too.
     #[serde(default)]
     pub stacks: Option<StackRequest>,
+    /// Conditions of some of the events.
+    #[serde(default)]
+    pub filters: Vec<RecordFilter>,
 }
 
 /// Requests of the recorder.
@@ -92,6 +96,8 @@ pub struct KernelRequest {
 enum HelperRequest {
     /// Which events there are.
     Events,
+    /// How records of these events are described.
+    Formats { events: Vec<String> },
     /// To set up; the answer has the files of an instance that is there already, if one is.
     Begin(KernelRequest),
     /// To open the state of the system, as it is now.
@@ -110,6 +116,9 @@ enum HelperReply {
         events: Vec<String>,
         /// Why tracefs cannot be used: the events are those that perf gives.
         tracefs_absent: Option<String>,
+    },
+    Formats {
+        formats: Vec<(String, String)>,
     },
     Begun(BegunKernel),
     /// For each part: why it has no file.
@@ -146,6 +155,8 @@ struct BegunKernel {
     /// CPUs and bytes of rings with context switches, where there are no instances.
     #[serde(default)]
     sched: Option<(Vec<u32>, u32)>,
+    #[serde(default)]
+    unfiltered: Vec<UnfilteredEvent>,
 }
 
 /// A description of rings with call stacks, without files.
@@ -183,6 +194,8 @@ pub struct KernelFiles {
     pub stacks: Option<Result<(StackFiles, Option<File>), String>>,
     /// Rings with context switches, and memory for their records, which the helper keeps; `None`: tracefs gives the events.
     pub sched: Option<StackFiles>,
+    /// Events of which the kernel does not ask the condition that was asked for.
+    pub unfiltered: Vec<UnfilteredEvent>,
 }
 
 /// Events that can be recorded.
@@ -252,6 +265,18 @@ impl Helper {
         }
     }
 
+    /// Descriptions of records of events, with their subsystems; and those of all system calls, if these are among them.
+    ///
+    /// # Errors
+    ///
+    /// The helper's.
+    pub fn formats(&mut self, events: &[String]) -> Result<Vec<(String, String)>, HelperProblem> {
+        match self.ask(&HelperRequest::Formats { events: events.to_vec() })? {
+            HelperReply::Formats { formats } => Ok(formats),
+            other => Err(unexpected(other)),
+        }
+    }
+
     /// Sets up, and receives the files.
     ///
     /// # Errors
@@ -271,7 +296,7 @@ impl Helper {
             receive_files(&self.stream, count + of_texts + of_stacks + of_sched)?.into_iter().map(File::from);
         let mut next = || files.next().ok_or_else(|| HelperProblem::Broken(io::ErrorKind::UnexpectedEof.into()));
         let BegunKernel { is_resumed, header_page, page_bytes, formats, probes, rings: numbers, .. } = begun;
-        let (texts, stacks, sched) = (begun.texts, begun.stacks, begun.sched);
+        let (texts, stacks, sched, unfiltered) = (begun.texts, begun.stacks, begun.sched, begun.unfiltered);
         let (mut switches, mut rings) = (Vec::new(), Vec::new());
         for (number, cpus) in (0..).zip(numbers) {
             switches.push(next()?);
@@ -304,7 +329,19 @@ impl Helper {
             Ok::<_, HelperProblem>(StackFiles { ring_bytes, cpus, rings, ids, is_by_programs, spool })
         });
         let sched = sched.transpose()?;
-        Ok(KernelFiles { is_resumed, header_page, page_bytes, formats, probes, switches, rings, texts, stacks, sched })
+        Ok(KernelFiles {
+            is_resumed,
+            header_page,
+            page_bytes,
+            formats,
+            probes,
+            switches,
+            rings,
+            texts,
+            stacks,
+            sched,
+            unfiltered,
+        })
     }
 
     /// Opens iterators of threads, open files and mapped code, of all processes; or says why there is none. Their records are
@@ -445,6 +482,8 @@ struct HelpedInstance {
     sched: Option<SchedEvents>,
     /// By instance and CPU: memory for pages.
     spools: BTreeMap<(usize, u32), OwnedFd>,
+    /// Events of which the kernel does not ask their condition.
+    unfiltered: Vec<UnfilteredEvent>,
 }
 
 impl HelperState {
@@ -454,6 +493,14 @@ impl HelperState {
             match request {
                 HelperRequest::Events => {
                     send(stream, &self.known())?;
+                }
+                HelperRequest::Formats { events } => {
+                    let fs = self.fs().cloned().map_err(|problem| problem.to_string());
+                    let reply = match fs.and_then(|fs| known_formats(&fs, &events)) {
+                        Ok(formats) => HelperReply::Formats { formats },
+                        Err(why) => HelperReply::Refused { why },
+                    };
+                    send(stream, &reply)?;
                 }
                 HelperRequest::Begin(request) => match self.begin(request) {
                     Ok((begun, files)) => {
@@ -571,7 +618,7 @@ fn handed_over(
     fs: Option<&TraceFs>,
     helped: &mut HelpedInstance,
 ) -> Result<(BegunKernel, Vec<OwnedFd>), TraceFsProblem> {
-    let HelpedInstance { instances, request, formats, texts, stacks, sched, spools, .. } = helped;
+    let HelpedInstance { instances, request, formats, texts, stacks, sched, spools, unfiltered, .. } = helped;
     let (mut rings, mut files) = (Vec::new(), Vec::new());
     for (number, instance) in instances.iter().enumerate() {
         files.push(OwnedFd::from(instance.switch_file()?));
@@ -608,9 +655,10 @@ fn handed_over(
     }
     let sched = sched.as_ref().map(|sched| (sched.cpus.clone(), sched.ring_bytes));
     let header_page = fs.map_or_else(|| Ok(String::new()), TraceFs::header_page)?;
-    let formats = formats.clone();
+    let (formats, unfiltered) = (formats.clone(), unfiltered.clone());
+    let is_resumed = false;
     let begun =
-        BegunKernel { is_resumed: false, header_page, page_bytes, formats, probes, rings, texts, stacks, sched };
+        BegunKernel { is_resumed, header_page, page_bytes, formats, probes, rings, texts, stacks, sched, unfiltered };
     Ok((begun, files))
 }
 

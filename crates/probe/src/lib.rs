@@ -37,6 +37,8 @@ pub mod priority;
 #[cfg(target_os = "linux")]
 pub mod probes;
 #[cfg(target_os = "linux")]
+pub mod record_test;
+#[cfg(target_os = "linux")]
 pub mod rings;
 #[cfg(target_os = "linux")]
 pub mod stacks;

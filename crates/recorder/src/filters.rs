@@ -43,7 +43,7 @@ pub use class::{ClassFilter, key_value};
 pub use compile::FilterCompiler;
 pub use judge::{JudgedEntry, JudgedEvent};
 pub use names::ProgramConstants;
-pub(crate) use names::contexts_named;
+pub(crate) use names::{contexts_named, is_of_traces};
 pub use texts::{Wrong, check};
 pub use why::FallbackReason;
 

@@ -19,6 +19,7 @@
 
 mod convert;
 mod dump;
+mod filter;
 mod known_maps;
 mod listing;
 mod marked;
@@ -49,12 +50,13 @@ pub use kymo_probe::helper::{HELPER_WORD, help, listen};
 use kymo_probe::helper::{Helper, HelperProblem, KernelClock, KernelFiles, KernelRequest, RingFiles};
 pub use kymo_probe::probes::ProbeRights;
 use kymo_probe::stacks::{STACK_EVENTS_MAX, StackFiles, StackRequest};
-pub use listing::{KernelEvent, KernelField, kernel_events};
+pub use listing::{KernelEvent, KernelField, kernel_events, kernel_filter_places};
 pub(crate) use perf_sched::MISSING;
 
 use crate::clock::{ClockDescription, TickSource};
 use crate::kernel::convert::{Conversion, ConvertedCpu, KernelConverter};
 use crate::kernel::dump::StateEvent;
+use crate::kernel::filter::{AskedOfKernel, EventFilters};
 use crate::kernel::known_maps::KnownMaps;
 use crate::kernel::perf_sched::SchedFeed;
 use crate::kernel::place::{KernelPlace, WrittenBefore};
@@ -64,6 +66,7 @@ use crate::kernel::stacks::{MapKeeping, StackFeed, StackReader, StackSource};
 use crate::kernel::state::{SharedHelper, StateSource, lock};
 use crate::kernel::texts::{TextFeed, TextSource};
 use crate::kernel::wanted::WantedTimes;
+use crate::kernel_filter::KernelFilterPlace;
 pub use crate::layout::KERNEL_FOLDER;
 use crate::probes::ProbePlan;
 use crate::protocol::Keep;
@@ -163,6 +166,8 @@ struct KernelEvents {
     stacks: Option<Arc<StackSource>>,
     /// It opens the state of the system.
     helper: SharedHelper,
+    /// The texts of filters.
+    filters: Vec<String>,
 }
 
 /// They turn the ring buffers on and off.
@@ -232,7 +237,8 @@ impl KernelRecording {
         beginning: &KernelBeginning<'_>,
         clock: &mut TickSource,
     ) -> Result<BegunRecording, String> {
-        let AskedEvents { files, formats, events: wanted_events, stack_names, thread_names, tracefs_absent } = asked;
+        let AskedEvents { files, formats, events: wanted_events, stack_names, thread_names, tracefs_absent, filters } =
+            asked;
         let KernelFiles { is_resumed, header_page, page_bytes, switches, rings, probes, texts, stacks, .. } = files;
         let probes = probe_formats(&beginning.options.probes, &probes)?;
         // Perf has no pages.
@@ -250,6 +256,7 @@ impl KernelRecording {
         shared.count(|summary| {
             (summary.classes, summary.probes) = (wanted_events.len() as u64, probes.len() as u64);
             summary.tracefs_absent = tracefs_absent;
+            summary.filters = filters;
         });
         let opened = open_spools(&rings)?;
         let first = opened.first().map(|(spool, _)| spool).or(sched_feed.as_ref().map(|feed| &feed.spool)).cloned();
@@ -269,7 +276,8 @@ impl KernelRecording {
                 (None, None)
             });
         let helper = Arc::clone(helper);
-        let events = KernelEvents { layout, formats, probes, spools, texts, texts_from, stacks, helper };
+        let filters = beginning.options.filters.clone();
+        let events = KernelEvents { layout, formats, probes, spools, texts, texts_from, stacks, helper, filters };
         let converter = (!is_flight).then(|| {
             let facts = clock.facts(beginning.earliest);
             let mut place = match beginning.recorder {
@@ -443,9 +451,9 @@ impl KernelEvents {
         self.formats.iter().for_each(|(format, is_wanted)| catalog.add(format.clone(), *is_wanted));
         self.probes.iter().for_each(|(format, facts)| catalog.add_probe(format, facts));
         let texts = (texts, self.texts_from.clone());
-        let (layout, helper) = (self.layout, Arc::clone(&self.helper));
+        let (layout, helper, filters) = (self.layout, Arc::clone(&self.helper), EventFilters::parse(&self.filters)?);
         let conversion =
-            Conversion { path, options, clock, catalog, layout, cpus, before, texts, stacks, sched, helper };
+            Conversion { path, options, clock, catalog, layout, cpus, before, texts, stacks, sched, helper, filters };
         KernelConverter::create(conversion).map_err(|error| error.to_string())
     }
 }
@@ -514,6 +522,8 @@ struct AskedEvents {
     thread_names: Vec<(i32, Vec<u8>)>,
     /// What is missing as tracefs cannot be used, and why.
     tracefs_absent: Option<String>,
+    /// Where filters run.
+    filters: Vec<KernelFilterPlace>,
 }
 
 /// Has the helper set up the events that a session wants.
@@ -529,6 +539,8 @@ fn ask(helper: &mut Helper, beginning: &KernelBeginning<'_>, source: ClockSource
         ClockSource::Counter => KernelClock::Counter,
         ClockSource::Monotonic => KernelClock::Monotonic,
     };
+    let mut filters = asked_filters(helper, options, (&events, is_of_perf))?;
+    let events = filters.kept(events)?;
     let wants_new_tasks = events.iter().any(|event| event == NEW_TASK);
     let mut asked = events.clone();
     // Forks do not tell of the process of a new thread: this does.
@@ -547,18 +559,44 @@ fn ask(helper: &mut Helper, beginning: &KernelBeginning<'_>, source: ClockSource
     let names = stacks.iter().flat_map(|stacks| stacks.events.iter().map(name));
     let names = std::iter::once(SAMPLE.to_owned()).chain(names).collect();
     let ring_bytes = options.ring_bytes;
-    let request = KernelRequest { events: asked, clock, ring_bytes, processes, probes, texts, stacks };
+    let conditions = std::mem::take(&mut filters.filters);
+    let request =
+        KernelRequest { events: asked, clock, ring_bytes, processes, probes, texts, stacks, filters: conditions };
     let thread_names = if is_of_perf { perf_sched::names() } else { Vec::new() };
     let files = helper.begin(&request).map_err(|problem| told(&problem))?;
-    let mut formats = Vec::with_capacity(files.formats.len());
-    for (system, text) in &files.formats {
-        let format = EventFormat::parse(system, text)
-            .map_err(|problem| format!("the kernel's description of an event of {system} cannot be read: {problem}"))?;
-        let is_wanted = wants_new_tasks || format.name != "task_newtask";
-        formats.push((format, is_wanted));
-    }
+    let is_wanted = |format: &EventFormat| wants_new_tasks || format.name != "task_newtask";
+    let formats = described(&files.formats)?.into_iter().map(|format| {
+        let is_wanted = is_wanted(&format);
+        (format, is_wanted)
+    });
+    let formats = formats.collect();
     let tracefs_absent = known.tracefs_absent.as_deref().map(perf_sched::missing);
-    Ok(AskedEvents { files, formats, events, stack_names: names, thread_names, tracefs_absent })
+    filters.refused(&files.unfiltered);
+    let filters = filters.places;
+    Ok(AskedEvents { files, formats, events, stack_names: names, thread_names, tracefs_absent, filters })
+}
+
+/// The kernel's descriptions of events, by their subsystems.
+fn described(formats: &[(String, String)]) -> Result<Vec<EventFormat>, String> {
+    let read = |(system, text): &(String, String)| {
+        EventFormat::parse(system, text)
+            .map_err(|problem| format!("the kernel's description of an event of {system} cannot be read: {problem}"))
+    };
+    formats.iter().map(read).collect()
+}
+
+/// What filters ask of the kernel, and where they run.
+fn asked_filters(
+    helper: &mut Helper,
+    options: &KernelOptions,
+    (events, is_of_perf): (&[String], bool),
+) -> Result<AskedOfKernel, String> {
+    if options.filters.is_empty() {
+        return Ok(AskedOfKernel::default());
+    }
+    let formats = (!is_of_perf).then(|| helper.formats(events).map_err(|problem| told(&problem)));
+    let formats = formats.transpose()?.map(|formats| described(&formats)).transpose()?;
+    filter::asked(&options.filters, formats.as_deref(), (options.texts, !options.probes.requests.is_empty()))
 }
 
 /// The request for call stacks of options, where the kernel has these events.

@@ -31,6 +31,7 @@ pub mod doctor;
 pub mod filters;
 pub mod folder;
 pub mod kernel;
+pub mod kernel_filter;
 mod layout;
 mod number;
 pub mod packets;

@@ -4,6 +4,7 @@ use kymo_filter::nearest;
 use kymo_schema::glob;
 use serde::{Deserialize, Serialize};
 
+use crate::kernel_filter::KernelFilterPlace;
 use crate::probes::ProbePlan;
 
 /// Bytes of each CPU's ring buffer, unless others are asked for.
@@ -31,6 +32,10 @@ pub struct KernelOptions {
     /// Call stacks.
     #[serde(default)]
     pub stacks: Option<StackOptions>,
+    /// Filters, as [`KernelFilter::parse`](crate::kernel_filter::KernelFilter::parse) reads them: all that are about an event have
+    /// to be true of it.
+    #[serde(default)]
+    pub filters: Vec<String>,
 }
 
 /// Call stacks beside the kernel's events.
@@ -130,6 +135,10 @@ pub struct KernelSummary {
     pub stacks_absent: Option<String>,
     /// What is missing as tracefs cannot be used, and why; `None`: it is used. The events are those that perf tells.
     pub tracefs_absent: Option<String>,
+    /// Where filters run, for each event of the kernel; none: there are no filters.
+    pub filters: Vec<KernelFilterPlace>,
+    /// Events that were read, and that filters did not keep.
+    pub filtered: u64,
 }
 
 /// The events that patterns mean.

@@ -25,6 +25,7 @@ Examples:
   sudo kymo record --kernel -- ./server     record the kernel's events too, on the same clock
   sudo kymo record --kernel=sched,block:* --duration 5s
   sudo kymo record --kernel=sched,block:* --list    list these events and their fields
+  sudo kymo record --kernel=syscalls --kernel-filter 'syscall_exit_* when ret < 0' -- ./app
   sudo kymo record --uprobe './app:parse_*' --uprobe './app:parse_*%return' -- ./app
   sudo kymo record --uprobe 'libc.so.6:getenv(arg1:string)' --usdt './app:*:*' --duration 5s
   kymo record --policy policies.toml --output traces    who, what and how: docs/policies.md
@@ -60,13 +61,17 @@ pub(crate) struct RecordArguments {
     #[arg(long, value_name = "TIME", value_parser = quantity::seconds)]
     pub(crate) flush_every: Option<u64>,
     /// Run in the background until `kymo stop`
-    #[arg(long, conflicts_with_all = ["command", "packets"])]
+    #[arg(long, conflicts_with_all = ["command", "packets", "summary"])]
     pub(crate) detach: bool,
     /// Record nothing: list the events that `--kernel` chooses, with their fields, and where these are from
     #[arg(long, requires = "kernel", conflicts_with_all = ["command", "detach"])]
     pub(crate) list: bool,
+    /// Record nothing: tell for each event of the kernel which part of `--kernel-filter` the kernel checks, which part the recorder,
+    /// and why
+    #[arg(long, requires = "kernel_filters", conflicts_with_all = ["command", "detach", "list"])]
+    pub(crate) explain: bool,
     /// Print one JSON object at the end; with `--to console`, print each event as JSON, and that object on standard error
-    #[arg(long)]
+    #[arg(long, conflicts_with = "summary")]
     pub(crate) json: bool,
 }
 
@@ -158,6 +163,11 @@ pub(crate) struct SessionArguments {
     /// `cgroup:PATH`, `container:NAME`; with the threads that wake them, and with interrupts, timers, disks and networks of all
     #[arg(long, value_name = "PROCESSES", value_delimiter = ',', requires = "kernel")]
     pub(crate) kernel_of: Vec<String>,
+    /// Keep only events of the kernel for which this expression is true, such as `prev_prio < 100`, or `EVENTS when EXPR` for some
+    /// of them: `syscall_exit_* when ret < 0`; the kernel checks what it can, before it writes the event. Repeatable: all that are
+    /// about an event have to be true
+    #[arg(long = "kernel-filter", value_name = "EXPR", allow_hyphen_values = true, requires = "kernel")]
+    pub(crate) kernel_filters: Vec<String>,
     /// Record the calls of functions of any program or library, as events `FILE:FUNCTION`, with the arguments that its debug
     /// information (DWARF) describes: `./app:parse_*`, `libc.so.6:getenv`, `./app:0x1139`; `%return` behind it records the
     /// results, `(ARGUMENT[:TYPE],...)` chooses arguments; repeatable. Like `--kernel`, this needs root's rights
@@ -187,6 +197,9 @@ pub(crate) struct SessionArguments {
     /// End after this time
     #[arg(short, long, value_name = "TIME", value_parser = quantity::seconds)]
     pub(crate) duration: Option<u64>,
+    /// Write the summary at the end into this file, as one JSON object, and print none
+    #[arg(long, value_name = "FILE")]
+    pub(crate) summary: Option<PathBuf>,
     /// The program to start and record, and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
@@ -218,6 +231,7 @@ impl SessionArguments {
             ("--packets", !self.packets.is_empty()),
             ("--kernel", self.kernel.is_some()),
             ("--kernel-of", !self.kernel_of.is_empty()),
+            ("--kernel-filter", !self.kernel_filters.is_empty()),
             ("--uprobe", !self.uprobes.is_empty()),
             ("--usdt", !self.usdt.is_empty()),
             ("--kprobe", !self.kprobes.is_empty()),
@@ -225,6 +239,7 @@ impl SessionArguments {
             ("--stacks", self.stacks.is_some()),
             ("--prepare", self.prepare),
             ("--duration", self.duration.is_some()),
+            ("--summary", self.summary.is_some()),
         ];
         said.iter().find(|(_, is_said)| *is_said).map(|(name, _)| *name)
     }

@@ -50,6 +50,9 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<CommandOutcome, RecordP
     if let (true, Some(words)) = (arguments.list, &arguments.session.kernel) {
         return super::kernel_list::run(words, arguments.json);
     }
+    if arguments.explain {
+        return super::kernel_list::explain(&arguments.session, arguments.json);
+    }
     place::check(arguments)?;
     let mut plan = RecordingPlan::of(&arguments.session, arguments.detach, arguments.flush_every)?;
     let console = place::decide(arguments, &mut plan.options)?;
@@ -310,7 +313,11 @@ impl SessionEnding<'_> {
         let command = arguments.command.first().map(|word| word.to_string_lossy());
         let (command, chooses_programs) = (command.as_deref(), !arguments.rule.process.is_empty());
         let (counters, printed, packets) = (counters.as_ref(), printed.as_ref(), packets.as_ref());
-        tell(&summary, &SessionFacts { captured, packets, counters, command, chooses_programs, printed }, json)?;
+        let facts = SessionFacts { captured, packets, counters, command, chooses_programs, printed };
+        match &arguments.summary {
+            Some(path) => write_summary(&summary, &facts, path)?,
+            None => tell(&summary, &facts, json)?,
+        }
         let is_printed = printed.is_none_or(|printed| printed.is_whole(&summary));
         let is_meant = summary.problems.is_empty() && summary.rules.iter().all(|rule| rule.problems.is_empty());
         let is_whole = is_meant && summary.lost.unwritten == 0 && is_printed;
@@ -456,6 +463,30 @@ fn tell(summary: &SessionSummary, facts: &SessionFacts<'_>, json: bool) -> io::R
         write_line(show::ended(summary, facts).trim_end());
         return Ok(());
     }
+    let object = summary_object(summary, facts)?;
+    let Some(printed) = facts.printed else {
+        return writeln!(plain_output(), "{object}").map_err(|error| at_output(&error));
+    };
+    // Standard output has the events.
+    printed.problem().into_iter().for_each(|problem| write_line(&format!("error: {problem}")));
+    let _ = writeln!(io::stderr(), "{object}");
+    Ok(())
+}
+
+/// Writes the summary into a file, and prints none.
+fn write_summary(summary: &SessionSummary, facts: &SessionFacts<'_>, path: &Path) -> io::Result<()> {
+    let object = summary_object(summary, facts)?;
+    facts
+        .printed
+        .and_then(ConsoleResult::problem)
+        .into_iter()
+        .for_each(|problem| write_line(&format!("error: {problem}")));
+    let written = std::fs::write(path, format!("{object}\n"));
+    written.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+}
+
+/// The summary for machines.
+fn summary_object(summary: &SessionSummary, facts: &SessionFacts<'_>) -> io::Result<serde_json::Value> {
     let mut object = serde_json::to_value(summary)?;
     if let Some(LineCount { lines, cut }) = facts.captured {
         object["captured"] = serde_json::json!({"lines": lines, "cut": cut});
@@ -466,17 +497,13 @@ fn tell(summary: &SessionSummary, facts: &SessionFacts<'_>, json: bool) -> io::R
     if let Some(counters) = facts.counters {
         object["counters"] = kymo_session::json::counters(counters);
     }
-    let Some(printed) = facts.printed else {
-        return writeln!(plain_output(), "{object}").map_err(|error| at_output(&error));
-    };
-    object["unprinted"] = printed.unprinted(summary).into();
-    if !printed.is_kept {
-        object["output"] = serde_json::Value::Null;
+    if let Some(printed) = facts.printed {
+        object["unprinted"] = printed.unprinted(summary).into();
+        if !printed.is_kept {
+            object["output"] = serde_json::Value::Null;
+        }
     }
-    // Standard output has the events.
-    printed.problem().into_iter().for_each(|problem| write_line(&format!("error: {problem}")));
-    let _ = writeln!(io::stderr(), "{object}");
-    Ok(())
+    Ok(object)
 }
 
 /// Which of the streams that errors are about.
@@ -570,6 +597,7 @@ fn kernel(arguments: &SessionArguments) -> Result<Option<KernelOptions>, StopRea
         let what = "`--kernel-buffer` is the memory for events of the kernel and of probes: `--kernel` or `--uprobe` records some";
         return arguments.kernel_buffer.map_or(Ok(None), |_| Err(StopReason::Usage(what.to_owned())));
     }
+    let filters = super::kernel_list::filters(arguments)?;
     let rights = words.rights().map_err(StopReason::Usage)?;
     let rights = ProbeRights { stacks: arguments.stacks.is_some(), ..rights };
     super::kernel::become_user(&rights)?;
@@ -581,14 +609,14 @@ fn kernel(arguments: &SessionArguments) -> Result<Option<KernelOptions>, StopRea
         .map(|words| StackOptions::of(words.iter().map(|word| word.trim()).filter(|word| !word.is_empty())));
     let stacks = stacks.transpose().map_err(StopReason::Usage)?;
     let events = match &arguments.kernel {
-        Some(words) => tracepoints::patterns(words.iter().map(|word| word.trim()).filter(|word| !word.is_empty())),
+        Some(words) => super::kernel_list::patterns(words),
         None => tracepoints::patterns(tracepoints::PROGRAMS.split_ascii_whitespace()),
     };
     let ring_bytes = arguments.kernel_buffer.unwrap_or(tracepoints::RING_BYTES);
     let scope = super::scope::find(&arguments.kernel_of, !arguments.command.is_empty())?;
     let texts = arguments.kernel_texts == KernelTexts::Read;
     let helper = super::kernel::helper(&rights)?;
-    Ok(Some(KernelOptions { helper, events, ring_bytes, texts, scope, probes, stacks }))
+    Ok(Some(KernelOptions { helper, events, ring_bytes, texts, scope, probes, stacks, filters }))
 }
 
 /// Sockets for the packets, if some are wanted.

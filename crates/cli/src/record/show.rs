@@ -13,6 +13,7 @@ use kymo_schema::level::LogLevel;
 use kymo_session::TraceCounters;
 
 use super::console::ConsoleResult;
+use super::kernel_list::counted_places;
 use crate::show::{self, bytes, counted, duration, grouped};
 
 /// Facts about a session where it ends, beside those from its recorder.
@@ -168,7 +169,17 @@ fn kernel(kernel: &KernelSummary) -> String {
         source => format!("  state     at the beginning is from {source}{}\n", why.unwrap_or_default()),
     };
     let tracefs = kernel.tracefs_absent.as_ref().map_or_else(String::new, |why| format!("  tracefs   {why}\n"));
-    told + &tracefs + &state + &unknown + &absent.unwrap_or_default() + &stacks(kernel)
+    told + &filters(kernel) + &tracefs + &state + &unknown + &absent.unwrap_or_default() + &stacks(kernel)
+}
+
+/// Where filters ran, and what the recorder did not keep of what it read.
+fn filters(kernel: &KernelSummary) -> String {
+    if kernel.filters.is_empty() {
+        return String::new();
+    }
+    let places = counted_places(&kernel.filters);
+    let filtered = counted(kernel.filtered, "event");
+    format!("  filters   {places}; the recorder let go of {filtered} that the kernel recorded\n")
 }
 
 /// Call stacks, or why there are none.

@@ -328,3 +328,31 @@ fn the_next_recorder_goes_on_without_tracefs() {
     }
     assert!(place.says(&["check", "trace"], 0).contains("no problems"));
 }
+
+/// Filters are the recorder's, and it says so.
+#[test]
+fn filters_without_tracefs() {
+    let place = Place::new();
+    let Some(hidden) = hidden(&place) else { return };
+    if Command::new("cc").arg("--version").output().is_err() {
+        return;
+    }
+    let program = compile(&place.path("."), "rests", RESTS, &[]);
+    let kymo = env!("CARGO_BIN_EXE_kymo");
+    let filter = "sched_switch when prev_comm == \"rest*\" && tid == prev_tid";
+    let words = [kymo, "record", "--kernel", "--json", "--output", "trace", "--kernel-filter", filter, "--"];
+    let mut recording = hidden(&[&words[..], &[program.to_str().expect("it is text")]].concat());
+    let output = recording.output().expect("it starts");
+    assert!(output.status.success(), "{output:?}");
+    let told = String::from_utf8(output.stdout).expect("it is text");
+    let summary = told.lines().find(|line| line.starts_with("{\"")).expect("the summary");
+    let summary: Value = serde_json::from_str(summary).expect("JSON");
+    let places = summary["kernel"]["filters"].as_array().expect("there are places");
+    assert!(places.iter().all(|place| place["runs"] == "recorder"), "{places:?}");
+    assert_ne!(summary["kernel"]["filtered"], 0, "{summary}");
+    let events = events(&place, "trace");
+    assert_eq!(summary["kernel"]["events"].as_u64(), Some(events.len() as u64), "no event is missing");
+    assert!(of(&events, "sched_switch").count() >= 150, "{summary}");
+    assert!(of(&events, "sched_switch").all(|event| event["payload"]["prev_comm"] == "rests"));
+    assert!(of(&events, "task_rename").count() > 0, "others are recorded");
+}

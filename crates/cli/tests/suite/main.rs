@@ -28,6 +28,8 @@ mod info;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
+mod kernel_filters;
+#[cfg(target_os = "linux")]
 mod kernel_perf;
 #[cfg(target_os = "linux")]
 mod kernel_rights;

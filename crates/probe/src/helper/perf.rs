@@ -34,6 +34,9 @@ pub(super) fn set_up(request: KernelRequest, files: &ProbedFiles) -> Result<Help
     if let Some(unknown) = request.events.iter().find(|event| !PERF_EVENTS.contains(&event.as_str())) {
         return Err(format!("`{unknown}` needs tracefs"));
     }
+    if !request.filters.is_empty() {
+        return Err("filters of the kernel need tracefs".to_owned());
+    }
     if request.stacks.is_some() && !files.stacks {
         return Err("the command that started the helper wanted no call stacks".to_owned());
     }
@@ -49,6 +52,7 @@ pub(super) fn set_up(request: KernelRequest, files: &ProbedFiles) -> Result<Help
         stacks,
         sched,
         spools: BTreeMap::new(),
+        unfiltered: Vec::new(),
     })
 }
 

@@ -7,6 +7,7 @@ use kymo_ftrace::format::EventFormat;
 
 use crate::call_texts::CallTexts;
 use crate::probes::{self, ProbePlace, ProbeRequest, ProbedFiles};
+use crate::record_test::{self, UnfilteredEvent};
 use crate::stacks::{STACK_EVENTS_MAX, StackEvents, StackPoint, StackRequest, StackSources};
 use crate::thread_limit::{ThreadLimit, WAKING};
 use crate::tracefs::{TraceFs, TraceFsProblem, TraceInstance};
@@ -32,11 +33,10 @@ pub(super) fn set_up(fs: &TraceFs, request: KernelRequest, files: &ProbedFiles) 
         return Err("the command that started the helper wanted no call stacks".to_owned());
     }
     let known = fs.events().map_err(|problem| problem.to_string())?;
-    if let Some(unknown) = request.events.iter().find(|event| !known.contains(event)) {
-        return Err(format!("the kernel has no event `{unknown}`"));
-    }
-    let formats = formats(fs, &request, &known).map_err(|problem| problem.to_string())?;
-    let (instances, limit, texts) = make_instances(fs, &request, &formats, files)?;
+    let formats = formats(fs, &request.events, &known)?;
+    let filters = record_test::texts(&request.filters, &formats)?;
+    let mut unfiltered = Vec::new();
+    let (instances, limit, texts) = make_instances(fs, &request, (&formats, &filters), files, &mut unfiltered)?;
     // Where no event is about threads, nothing has limited them until now.
     let limit = match (limit, &request.processes) {
         (None, Some(processes)) if request.stacks.is_some() => Some(ThreadLimit::follow(|| Ok(threads(processes)))),
@@ -55,6 +55,7 @@ pub(super) fn set_up(fs: &TraceFs, request: KernelRequest, files: &ProbedFiles) 
         stacks,
         sched: None,
         spools: BTreeMap::new(),
+        unfiltered,
     })
 }
 
@@ -67,8 +68,9 @@ type MadeInstances = (Vec<TraceInstance>, WantedLimit, Option<Result<CallTexts, 
 fn make_instances(
     fs: &TraceFs,
     request: &KernelRequest,
-    formats: &[(String, String)],
+    (formats, filters): (&[(String, String)], &[(String, String)]),
     files: &ProbedFiles,
+    unfiltered: &mut Vec<UnfilteredEvent>,
 ) -> Result<MadeInstances, String> {
     let (of_threads, of_all): (Vec<&String>, Vec<&String>) =
         request.events.iter().partition(|event| request.processes.is_some() && is_of_thread(event));
@@ -94,6 +96,8 @@ fn make_instances(
             if request.texts && events.iter().any(|event| is_call(event)) {
                 read = Some(texts(instance, request, formats, limit.as_ref()));
             }
+            let its = filters.iter().filter(|(event, _)| events.contains(&event));
+            unfiltered.extend(its.filter_map(|(event, filter)| filtered(instance, event, filter).err()));
             prepare(instance, request, (&events, probes)).map_err(|problem| problem.to_string())
         });
         if let Err(problem) = made {
@@ -114,14 +118,33 @@ fn is_call(event: &str) -> bool {
 }
 
 /// Descriptions of the events, and of all system calls if those are among them.
-fn formats(fs: &TraceFs, request: &KernelRequest, known: &[String]) -> Result<Vec<(String, String)>, TraceFsProblem> {
-    let has_calls = request.events.iter().any(|event| is_call(event));
+fn formats(fs: &TraceFs, events: &[String], known: &[String]) -> Result<Vec<(String, String)>, String> {
+    if let Some(unknown) = events.iter().find(|event| !known.contains(event)) {
+        return Err(format!("the kernel has no event `{unknown}`"));
+    }
+    let has_calls = events.iter().any(|event| is_call(event));
     let calls = known.iter().filter(|event| has_calls && event.starts_with("syscalls:sys_enter_"));
-    let all = request.events.iter().chain(calls).map(|event| {
+    let all = events.iter().chain(calls).map(|event| {
         let (system, name) = event.split_once(':').expect("it is one of the kernel's");
-        Ok((system.to_owned(), fs.format(system, name)?))
+        Ok((system.to_owned(), fs.format(system, name).map_err(|problem| problem.to_string())?))
     });
     all.collect()
+}
+
+/// The same of any events.
+pub(super) fn known_formats(fs: &TraceFs, events: &[String]) -> Result<Vec<(String, String)>, String> {
+    formats(fs, events, &fs.events().map_err(|problem| problem.to_string())?)
+}
+
+/// The kernel keeps those records of an event alone; or says why not.
+fn filtered(instance: &TraceInstance, event: &str, filter: &str) -> Result<(), UnfilteredEvent> {
+    let (system, name) = event.split_once(':').expect("it is one of the kernel's");
+    let file = format!("events/{system}/{name}/filter");
+    instance.set(&file, filter).map_err(|problem| {
+        // One that was refused would keep nothing.
+        let _ = instance.set(&file, "0");
+        UnfilteredEvent { event: event.to_owned(), why: format!("the kernel refuses `{filter}`: {problem}") }
+    })
 }
 
 /// Reads texts of system calls from now on.

@@ -110,6 +110,14 @@ impl TraceInstance {
         for (file, word) in [("tracing_on", "0"), ("events/enable", "0"), ("options/event-fork", "0")] {
             self.set(file, word)?;
         }
+        // Filters of another user would stay.
+        let events = self.path.join("events");
+        for entry in fs::read_dir(&events).map_err(at(&events))?.flatten() {
+            let system = entry.file_name().to_string_lossy().into_owned();
+            if entry.path().join("filter").exists() {
+                self.set(&format!("events/{system}/filter"), "0")?;
+            }
+        }
         for file in ["set_event_pid", "trace"] {
             let path = self.path.join(file);
             OpenOptions::new().write(true).truncate(true).open(&path).map_err(at(&path))?;
@@ -131,7 +139,15 @@ mod tests {
         assert_eq!(instance_rights(folder.path()), InstanceRights::Makes);
         let tracefs = TraceFs { root: folder.path().to_owned() };
         assert!(tracefs.prepared_instance().is_err(), "it has no files");
-        for file in ["tracing_on", "events/enable", "options/event-fork", "set_event_pid", "trace", "buffer_size_kb"] {
+        for file in [
+            "tracing_on",
+            "events/enable",
+            "options/event-fork",
+            "set_event_pid",
+            "trace",
+            "buffer_size_kb",
+            "events/sched/filter",
+        ] {
             let path = instances.join("shared-kymo-1").join(file);
             fs::create_dir_all(path.parent().expect("it has one")).expect("there is room");
             fs::write(path, "old").expect("there is room");
@@ -139,6 +155,7 @@ mod tests {
         let one = tracefs.prepared_instance().expect("it is there");
         assert!(tracefs.prepared_instance().is_err(), "it is taken");
         assert_eq!(one.get("trace").expect("it is there"), "");
+        assert!(one.get("events/sched/filter").expect("it is there").starts_with('0'));
         drop(one);
         tracefs.prepared_instance().expect("it is free");
     }

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
+use kymo_filter::Verdict;
 use kymo_ftrace::texts::NO_TEXTS;
-use kymo_ftrace::{CallTable, EventCatalog, KernelThreads, LostBefore, Page, PageLayout};
+use kymo_ftrace::{CallTable, EventCatalog, KernelThreads, LostBefore, Page, PageLayout, record_thread};
 use kymo_writer::WriteError;
 
 use crate::clock::{ClockDescription, TickSource};
 use crate::kernel::KernelShared;
+use crate::kernel::filter::EventFilters;
 use crate::kernel::output::KernelOutput;
 use crate::kernel::perf_sched::SchedFeed;
 use crate::kernel::place::WrittenBefore;
@@ -45,6 +47,11 @@ pub(super) struct KernelConverter {
     stacks: Option<StackFeed>,
     /// Context switches, if there are no pages.
     sched: Option<SchedFeed>,
+    /// All threads of the pages that are converted now are known.
+    has_looked_ahead: bool,
+    filters: EventFilters,
+    /// Events that filters did not keep.
+    filtered: u64,
     faults: BTreeSet<String>,
 }
 
@@ -64,6 +71,7 @@ pub(super) struct Conversion<'a> {
     pub(super) sched: Option<SchedFeed>,
     /// It opens the state of the system.
     pub(super) helper: SharedHelper,
+    pub(super) filters: EventFilters,
 }
 
 /// A CPU's pages.
@@ -110,8 +118,20 @@ impl ConvertedCpu {
 
 impl KernelConverter {
     pub(super) fn create(conversion: Conversion<'_>) -> Result<Self, WriteError> {
-        let Conversion { path, options, clock, mut catalog, layout, cpus, before, texts, stacks, sched, helper } =
-            conversion;
+        let Conversion {
+            path,
+            options,
+            clock,
+            mut catalog,
+            layout,
+            cpus,
+            before,
+            texts,
+            stacks,
+            sched,
+            helper,
+            filters,
+        } = conversion;
         let (texts, origin) = texts;
         if texts.is_some() {
             catalog.expect_texts();
@@ -134,6 +154,9 @@ impl KernelConverter {
             unknown_texts: 0,
             stacks,
             sched,
+            has_looked_ahead: false,
+            filters,
+            filtered: 0,
             faults: BTreeSet::new(),
         })
     }
@@ -175,7 +198,7 @@ impl KernelConverter {
                 (summary.events, summary.bytes, summary.texts_unknown) = (sums.events, sums.bytes, sums.texts_unknown);
                 (summary.stacks, summary.stacks_lost) = (sums.stacks, sums.stacks_lost);
                 (summary.state, summary.state_absent) = (sums.state, sums.state_absent);
-                (summary.lost, summary.cpus) = (sums.lost, sums.cpus);
+                (summary.lost, summary.cpus, summary.filtered) = (sums.lost, sums.cpus, sums.filtered);
                 summary.cpu_ns += more_ns;
             });
             std::mem::take(&mut self.faults).into_iter().for_each(|fault| shared.problem(fault));
@@ -208,6 +231,7 @@ impl KernelConverter {
         summary.events = of_cpus + self.output.state_events() + stacks.events + sched.events;
         summary.bytes = self.output.bytes();
         summary.texts_unknown = self.unknown_texts;
+        summary.filtered = self.filtered;
         let StateOrigin { word, why } = self.output.state_origin();
         (summary.state, summary.state_absent) = ((*word).to_owned(), why.clone());
         if wanted.is_limited {
@@ -256,7 +280,8 @@ impl KernelConverter {
     /// The same of context switches.
     fn more_switches(&mut self, wanted: &WantedTimes) -> bool {
         let Some(sched) = &mut self.sched else { return false };
-        sched.convert(&mut self.output, wanted).unwrap_or_else(|fault| {
+        let filters = (&mut self.filters, &mut self.filtered);
+        sched.convert(&mut self.output, wanted, filters).unwrap_or_else(|fault| {
             self.faults.insert(fault);
             false
         })
@@ -302,10 +327,11 @@ impl KernelConverter {
                 self.faults.insert(format!("pages of CPU {} are gone: {error}", cpu.spool.cpu));
             }
         }
+        self.has_looked_ahead = false;
         let mut is_busy = false;
         while let Some(at) = next_cpu(runs, until) {
             let Some((page, _, behind)) = next_page(runs[at].rest()) else { break };
-            self.page(at, page, wanted);
+            self.page((at, page), runs, wanted);
             let used = runs[at].rest().len() - behind.len();
             runs[at].used += used;
             self.cpus[at].spool.used(used);
@@ -339,7 +365,7 @@ impl KernelConverter {
         self.output.is_flushed(at)
     }
 
-    fn page(&mut self, at: usize, bytes: &[u8], wanted: &WantedTimes) {
+    fn page(&mut self, (at, bytes): (usize, &[u8]), runs: &[PageRun], wanted: &WantedTimes) {
         let cpu = self.cpus[at].spool.cpu;
         let page = match Page::read(self.layout, bytes) {
             Ok(page) => page,
@@ -361,8 +387,41 @@ impl KernelConverter {
                 Err(problem) => return self.fault(cpu, &problem),
             };
             self.cpus[at].last = Some(record.ticks);
+            if !self.has_looked_ahead && self.is_of_unknown_thread(record.bytes) {
+                self.look_ahead(at, runs);
+            }
             if let Err(fault) = self.record(at, record.ticks, record.bytes, wanted) {
                 self.fault(cpu, &fault);
+            }
+        }
+    }
+
+    /// Whether a record tells of a thread that an unknown one has made: pages are converted one behind the other, and the record
+    /// that tells of that one may be in a page of another CPU, which began later.
+    fn is_of_unknown_thread(&self, record: &[u8]) -> bool {
+        let maker = u32::try_from(record_thread(record)).ok().filter(|maker| *maker != 0);
+        self.catalog.tells_of_threads(record) && maker.is_some_and(|maker| self.threads.process(maker).is_none())
+    }
+
+    /// Learns of the threads in the pages of other CPUs that are to be converted now.
+    fn look_ahead(&mut self, at: usize, runs: &[PageRun]) {
+        self.has_looked_ahead = true;
+        let mut ahead = Vec::new();
+        for (other, run) in runs.iter().enumerate().filter(|(other, _)| *other != at) {
+            let cpu = self.cpus[other].spool.cpu;
+            let mut rest = run.rest();
+            while let Some((page, _, behind)) = next_page(rest) {
+                rest = behind;
+                let Ok(page) = Page::read(self.layout, page) else { continue };
+                let records = page.records().map_while(Result::ok);
+                let telling = records.filter(|record| self.catalog.tells_of_threads(record.bytes));
+                ahead.extend(telling.map(|record| (record.ticks, cpu, record.bytes)));
+            }
+        }
+        ahead.sort_by_key(|(ticks, ..)| *ticks);
+        for (_, cpu, record) in ahead {
+            if let Ok(Some(number)) = self.catalog.plan(cpu, record, CallTable::Native, &mut self.threads) {
+                self.catalog.plan_of(number).learn(record, cpu, &mut self.threads);
             }
         }
     }
@@ -393,19 +452,19 @@ impl KernelConverter {
             Err(None) => return Err("an event has no number".to_owned()),
         };
         let plan = self.catalog.plan_of(number);
+        let filter = (!self.filters.is_empty()).then(|| self.filters.of_plan(number, plan));
         // Forks tell of threads, also those that the trace does not have.
-        let is_event = wanted.has(ticks);
-        if !is_event || cpu.is_written(ticks) {
+        let mut is_event = wanted.has(ticks);
+        let is_never = filter.is_some_and(|filter| filter.verdict() == Verdict::NeverTrue);
+        if !is_event || cpu.is_written(ticks) || is_never {
             plan.learn(bytes, cpu.spool.cpu, &mut self.threads);
+            self.filtered += u64::from(is_event && is_never);
+            is_event &= !is_never;
         } else {
-            self.output.event(
-                at,
-                ticks,
-                (number, plan),
-                (bytes, texts.as_ref().unwrap_or(&NO_TEXTS)),
-                &mut self.threads,
-            )?;
-            self.unknown_texts += unknown;
+            let texts = texts.as_ref().unwrap_or(&NO_TEXTS);
+            is_event = self.output.event((at, ticks), (number, plan), filter, (bytes, texts), &mut self.threads)?;
+            self.unknown_texts += if is_event { unknown } else { 0 };
+            self.filtered += u64::from(!is_event);
         }
         cpu.events += u64::from(is_event);
         cpu.understood += 1;

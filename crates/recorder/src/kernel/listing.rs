@@ -11,7 +11,9 @@ use kymo_probe::perf_sched;
 use kymo_probe::tracefs::TraceFs;
 use serde::Serialize;
 
+use crate::kernel::filter::asked;
 use crate::kernel::perf_sched::chosen_of;
+use crate::kernel_filter::KernelFilterPlace;
 use crate::tracepoints::chosen;
 
 /// An event that a recording of the kernel would have.
@@ -45,12 +47,51 @@ pub struct KernelField {
 ///
 /// No event has such a name, or this process may not read the kernel's descriptions; in sentences.
 pub fn kernel_events(patterns: &[String]) -> Result<Vec<KernelEvent>, String> {
+    match described(patterns)? {
+        DescribedEvents::OfKernel(formats) => Ok(list(&formats).into_iter().map(KernelEvent::from).collect()),
+        DescribedEvents::OfPerf(wanted) => {
+            let listed = listed().into_iter().filter(|event| wanted.contains(&event.kernel));
+            Ok(listed.map(KernelEvent::from).collect())
+        }
+    }
+}
+
+/// Tells where filters of the events of patterns would run, with texts of system calls or without.
+///
+/// # Errors
+///
+/// As [`kernel_events`]; or a filter is about none of these events, or asks for what none of them has; in sentences.
+pub fn kernel_filter_places(
+    patterns: &[String],
+    filters: &[String],
+    has_texts: bool,
+) -> Result<Vec<KernelFilterPlace>, String> {
+    let (formats, wanted) = match described(patterns)? {
+        DescribedEvents::OfKernel(formats) => (Some(formats), Vec::new()),
+        DescribedEvents::OfPerf(wanted) => (None, wanted),
+    };
+    let mut places = asked(filters, formats.as_deref(), (has_texts, false))?.places;
+    places.retain(|place| formats.is_some() || wanted.contains(&place.tracepoint));
+    Ok(places)
+}
+
+/// Descriptions of the events that patterns choose.
+enum DescribedEvents {
+    OfKernel(Vec<EventFormat>),
+    /// Where tracefs cannot be used: names of those that perf tells.
+    OfPerf(Vec<String>),
+}
+
+fn described(patterns: &[String]) -> Result<DescribedEvents, String> {
     let told = |problem: kymo_probe::tracefs::TraceFsProblem| {
         let help = if problem.is_forbidden() { "\nhelp: sudo kymo record --kernel --list" } else { "" };
         format!("the kernel's events cannot be listed: {problem}{help}")
     };
     let fs = match TraceFs::find() {
-        Err(problem) if perf_sched::is_possible().is_ok() => return listed_by_perf(patterns, &problem.to_string()),
+        Err(problem) if perf_sched::is_possible().is_ok() => {
+            let (events, why) = (PERF_EVENTS.map(str::to_owned).to_vec(), Some(problem.to_string()));
+            return chosen_of(patterns, &KnownEvents { events, tracefs_absent: why }).map(DescribedEvents::OfPerf);
+        }
         found => found.map_err(told)?,
     };
     let known = fs.events().map_err(told)?;
@@ -64,14 +105,7 @@ pub fn kernel_events(patterns: &[String]) -> Result<Vec<KernelEvent>, String> {
         let text = fs.format(system, name).map_err(told)?;
         formats.push(EventFormat::parse(system, &text).map_err(|problem| format!("{event}: {problem}"))?);
     }
-    Ok(list(&formats).into_iter().map(KernelEvent::from).collect())
-}
-
-/// Where tracefs cannot be used, the events of perf.
-fn listed_by_perf(patterns: &[String], why: &str) -> Result<Vec<KernelEvent>, String> {
-    let known = KnownEvents { events: PERF_EVENTS.map(str::to_owned).to_vec(), tracefs_absent: Some(why.to_owned()) };
-    let wanted = chosen_of(patterns, &known)?;
-    Ok(listed().into_iter().filter(|event| wanted.contains(&event.kernel)).map(KernelEvent::from).collect())
+    Ok(DescribedEvents::OfKernel(formats))
 }
 
 impl From<ListedEvent> for KernelEvent {

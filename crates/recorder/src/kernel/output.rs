@@ -11,16 +11,20 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use kymo_filter::Verdict;
 use kymo_format::model::{EventRecordClass, FieldClass};
 use kymo_ftrace::perf_sched::SchedEvent;
 use kymo_ftrace::texts::KnownTexts;
-use kymo_ftrace::{EVENT_HEAD_BYTES, EventPlan, KernelThreads, PlanNumber, RecordContext};
+use kymo_ftrace::{
+    EVENT_HEAD_BYTES, EventPlan, KernelThreads, PlanNumber, RecordContext, UnreadableRecord, record_thread,
+};
 use kymo_schema::field::{DefinedField, FieldType, IntegerType, ScalarType};
 use kymo_units::Uuid;
 use kymo_writer::{EnvironmentValue, HEAD_BYTES, RawOptions, RawPacket, RawStream, RawTrace, WriteError};
 
 use crate::clock::{ClockDescription, TickSource};
 use crate::kernel::dump::{self, CodeMap, StateEvent};
+use crate::kernel::filter::{EventFilter, RecordedRecord};
 use crate::kernel::place::WrittenBefore;
 use crate::kernel::state::{SharedHelper, StateOrigin, StateSource};
 use crate::layout::{STATE_STREAM, cpu_stream, stack_stream};
@@ -76,6 +80,13 @@ struct KernelChunk {
     state: CpuStream,
     /// Those of call stacks, by CPU.
     stacks: BTreeMap<u32, CpuStream>,
+}
+
+/// Why an event was not added.
+enum NotAdded {
+    Unreadable(UnreadableRecord),
+    /// A filter does not keep it.
+    Filtered,
 }
 
 /// The stream of a CPU.
@@ -194,15 +205,15 @@ impl KernelOutput {
         error.map_or(Ok(()), Err)
     }
 
-    /// Adds an event of a CPU.
+    /// Adds an event of a CPU, if a filter keeps it; returns whether it does.
     pub(super) fn event(
         &mut self,
-        at: usize,
-        ticks: u64,
+        (at, ticks): (usize, u64),
         (number, plan): (PlanNumber, &EventPlan),
+        filter: Option<&EventFilter>,
         (record, texts): (&[u8], &KnownTexts),
         threads: &mut KernelThreads,
-    ) -> Result<(), String> {
+    ) -> Result<bool, String> {
         let id = self.chunk.id(number, plan).map_err(|error| error.to_string())?;
         let stream = &mut self.chunk.streams[at];
         // Readers refuse a data stream whose time steps back: an earlier time in a damaged page becomes the last one.
@@ -210,10 +221,25 @@ impl KernelOutput {
         if stream.is_far(cycles) {
             stream.flush().map_err(|error| error.to_string())?;
         }
-        let mut context = RecordContext { cpu: stream.cpu, threads, texts };
-        stream
-            .add(cycles, |into| plan.write((id, cycles), record, &mut context, into))
-            .map_err(|problem| format!("{}: {problem}", plan.name))
+        let cpu = stream.cpu;
+        let mut context = RecordContext { cpu, threads, texts };
+        let filter = filter.filter(|filter| filter.verdict() == Verdict::Depends);
+        let added = stream.add(cycles, |into| {
+            let begin = into.len();
+            plan.write((id, cycles), record, &mut context, into).map_err(NotAdded::Unreadable)?;
+            let tid = record_thread(record);
+            let payload = &into[begin + plan.head_bytes()..];
+            if filter.is_none_or(|filter| filter.keeps(&RecordedRecord { cpu, tid, payload })) {
+                return Ok(());
+            }
+            into.truncate(begin);
+            Err(NotAdded::Filtered)
+        });
+        match added {
+            Ok(()) => Ok(true),
+            Err(NotAdded::Filtered) => Ok(false),
+            Err(NotAdded::Unreadable(problem)) => Err(format!("{}: {problem}", plan.name)),
+        }
     }
 
     /// Adds an event of a CPU that perf tells.

@@ -15,13 +15,16 @@ use std::io;
 use std::sync::Arc;
 
 use kymo_ftrace::KernelThreads;
-use kymo_ftrace::perf_sched::{PERF_EVENTS, SchedFact, SchedRecord, SchedTracker, lost_record, next_record};
+use kymo_ftrace::perf_sched::{
+    PERF_EVENTS, SchedFact, SchedRecord, SchedTracker, kernel_name, lost_record, next_record,
+};
 use kymo_lane::ClockSource;
 use kymo_probe::helper::KnownEvents;
 use kymo_probe::stacks::{StackFiles, StackRequest, StackRings};
 use kymo_writer::WriteError;
 
 use crate::kernel::KernelBeginning;
+use crate::kernel::filter::{EventFilters, RecordedRecord};
 use crate::kernel::marked::{ClockPair, MARK, next_entry, put_mark};
 use crate::kernel::output::KernelOutput;
 use crate::kernel::place::KernelPlace;
@@ -88,6 +91,9 @@ fn put(batch: &mut Vec<u8>, length: u32, cpu: u32, parts: &[&[u8]]) {
     batch.extend_from_slice(&cpu.to_le_bytes());
     parts.iter().for_each(|part| batch.extend_from_slice(part));
 }
+
+/// Filters, and the number of events that they did not keep.
+type CountedFilters<'f> = (&'f mut EventFilters, &'f mut u64);
 
 /// Counts of a recording.
 #[derive(Clone, Copy, Debug, Default)]
@@ -212,7 +218,13 @@ impl SchedFeed {
     }
 
     /// Converts records up to the next mark, if it is known which times are wanted until then; returns whether it did.
-    pub(super) fn convert(&mut self, output: &mut KernelOutput, wanted: &WantedTimes) -> Result<bool, String> {
+    pub(super) fn convert(
+        &mut self,
+        output: &mut KernelOutput,
+        wanted: &WantedTimes,
+        filters: CountedFilters<'_>,
+    ) -> Result<bool, String> {
+        let (filters, filtered) = filters;
         if self.mark.is_none() && !self.is_gone {
             self.read().map_err(|error| {
                 self.is_gone = true;
@@ -229,7 +241,8 @@ impl SchedFeed {
         let mut converted = Ok(());
         for (at, record) in records.drain(..due) {
             let ticks = before.ticks_at(mark, record.nanos);
-            converted = converted.and(self.record((at, ticks), &record, (output, wanted)));
+            let filters = (&mut *filters, &mut *filtered);
+            converted = converted.and(self.record((at, ticks), &record, (output, wanted), filters));
         }
         for at in 0..self.cpus.len() {
             converted = converted.and(output.flush(at));
@@ -279,6 +292,7 @@ impl SchedFeed {
         (at, ticks): (usize, u64),
         record: &SchedRecord,
         (output, wanted): (&mut KernelOutput, &WantedTimes),
+        (filters, filtered): CountedFilters<'_>,
     ) -> Result<(), WriteError> {
         let Self { cpus, events, tracker, counts, last, .. } = self;
         let (cpu, until) = &mut cpus[at];
@@ -295,6 +309,14 @@ impl SchedFeed {
         let mut written = Ok(());
         tracker.record(*cpu, record, |event| {
             if wanted.has(ticks) && !is_written && events.iter().any(|name| name == event.name) {
+                let (name, kernel) = ((event.name, event.variant), kernel_name(event.name));
+                let values = RecordedRecord { cpu: *cpu, tid: record.tid, payload: event.fields.bytes() };
+                let is_kept =
+                    filters.is_empty() || filters.of_named(name, kernel, || event.fields.class()).keeps(&values);
+                if !is_kept {
+                    *filtered += 1;
+                    return;
+                }
                 counts.events += 1;
                 let added = output.sched_event(at, ticks, &event);
                 written = std::mem::replace(&mut written, Ok(())).and(added);

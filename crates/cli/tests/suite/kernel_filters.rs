@@ -1,0 +1,219 @@
+//! Filters of the kernel's events: the kernel and the recorder keep what reading keeps of a trace of all events.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::c_programs::compile;
+use crate::kernel::{can_record, name};
+use crate::recorded::Place;
+
+/// Two threads of an odd name hand each other bytes, and calls fail in several ways; names tell the begin and the end.
+const LOAD: &str = r#"
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+static int ends[2];
+static void *feed(void *none) {
+    prctl(PR_SET_NAME, "fed [thread]");
+    for (int n = 0; n < 100; n++) {
+        if (write(ends[1], "x", 1) != 1) return none;
+        usleep(100);
+    }
+    close(ends[1]);
+    return none;
+}
+int main(void) {
+    pthread_t thread;
+    char byte;
+    if (pipe(ends)) return 1;
+    prctl(PR_SET_NAME, "filter-begin");
+    if (pthread_create(&thread, 0, feed, 0)) return 1;
+    for (int n = 0; n < 100; n++) {
+        close(-1);
+        getppid();
+        if (open("/nonexistent/file", O_RDONLY) >= 0 || open("/dev/nonexistent", O_WRONLY) >= 0) return 2;
+    }
+    while (read(ends[0], &byte, 1) == 1) {}
+    pthread_join(thread, 0);
+    prctl(PR_SET_NAME, "filter-end");
+    return 0;
+}
+"#;
+
+/// Filters: the events, the expression, and how reading names these events.
+const FILTERS: [(&str, &str, &str); 9] = [
+    ("sys_exit", "ret < 0 && ret != -11", "syscall_exit_*|compat_syscall_exit_*"),
+    ("syscall_entry_*", "filename == \"*nonexist*\" || fd == -1", "syscall_entry_*|compat_syscall_entry_*"),
+    ("sched_switch", "next_comm == \"fed*\" || prev_prio < 20 && next_tid != 0", "sched_switch"),
+    ("sched_switch", "!(prev_tid == 0 || next_comm == \"fed*\")", "sched_switch"),
+    ("sched_waking,sched_wakeup", "target_cpu == 0 || comm == \"fed [thread]\"", "sched_waking|sched_wakeup"),
+    ("softirq_*", "vec & 6", "irq_softirq_*"),
+    ("softirq_*", "!(vec & 6) && vec <= 9000000000", "irq_softirq_*"),
+    ("!sched_*,!task_*", "event.name == \"syscall_*_read\" || event.name == \"irq*\"", ""),
+    ("irq:*,sched_switch", "cpu_id == 0 && (prev_state == 0 || irq > 3)", ""),
+];
+
+/// Events between the two names, without their times: each as a line, sorted.
+fn between(place: &Place, path: &str, filter: &str) -> Vec<String> {
+    let mut words = vec!["print", "--format", "json", path];
+    if !filter.is_empty() {
+        words.extend(["--filter", filter]);
+    }
+    let output = place.kymo(&words).output().expect("it starts");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).expect("it is JSON");
+    let events = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("it is JSON"));
+    let is_named = |event: &Value, wanted: &str| name(event) == "task_rename" && event["payload"]["newcomm"] == wanted;
+    let events = events.skip_while(|event| !is_named(event, "filter-begin"));
+    let events = events.take_while(|event| !is_named(event, "filter-end"));
+    // The state of the system at the beginning of the inner one.
+    let events = events.filter(|event| !name(event).contains("_statedump_"));
+    let line = |event: Value| format!("{} {} {}", name(&event), event["packet_context"]["cpu_id"], event["payload"]);
+    let mut lines: Vec<String> = events.map(line).collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// What reading keeps of all events: a filter is about events of these names.
+fn as_read(events: &str, expression: &str, names: &str) -> String {
+    let is_one = |name: &str| format!("event.name == \"{name}\"");
+    let about = match (names, events) {
+        ("", "!sched_*,!task_*") => "event.name != \"sched_*\" && event.name != \"task_*\"".to_owned(),
+        ("", _) => "event.name == \"irq_*\" || event.name == \"sched_switch\"".to_owned(),
+        _ => names.split('|').map(is_one).collect::<Vec<_>>().join(" || "),
+    };
+    // What an event does not have is not true of it.
+    format!("!({about}) || (({expression}) && ({about}))").replace("cpu_id ==", "packet.context.cpu_id ==")
+}
+
+/// A recording with a filter beside one without: between the same moments they have the same events.
+#[test]
+fn what_is_kept_is_what_reading_keeps() {
+    let place = Place::new();
+    if !can_record(&place) || Command::new("cc").arg("--version").output().is_err() {
+        return;
+    }
+    let load = compile(&place.path("."), "load", LOAD, &["-O1", "-pthread"]);
+    let kymo = place.kymo(&[]).get_program().to_owned();
+    for (at, (events, expression, names)) in FILTERS.iter().enumerate() {
+        let (all, some) = (format!("all{at}"), format!("some{at}"));
+        let filter = format!("{events} when {expression}");
+        let words = ["record", "--kernel=sched,syscalls,irq", "--kernel-buffer", "32MiB", "--output"];
+        let mut outer = place.kymo(&words);
+        outer.args([all.as_str(), "--"]).arg(&kymo).args(words).args([some.as_str(), "--json", "--kernel-filter"]);
+        let output = outer.args([filter.as_str(), "--"]).arg(&load).output().expect("it starts");
+        assert!(output.status.success(), "{filter}: {output:?}");
+        let text = String::from_utf8(output.stdout).expect("it is text");
+        let summary = text.lines().find(|line| line.starts_with('{')).expect("there is a summary");
+        let summary: Value = serde_json::from_str(summary).expect("it is JSON");
+        let kernel = &summary["kernel"];
+        assert_eq!((&kernel["lost"], &kernel["unreadable"]), (&0.into(), &0.into()), "{filter}");
+        let is_filtered = |place: &Value| matches!(place["runs"].as_str(), Some("kernel" | "both" | "recorder"));
+        let places = kernel["filters"].as_array().expect("there are places");
+        assert!(places.iter().any(is_filtered), "{filter}: {places:#?}");
+        let (kept, wanted) = (between(&place, &some, ""), between(&place, &all, &as_read(events, expression, names)));
+        let missing: Vec<&String> = wanted.iter().filter(|line| !kept.contains(line)).take(5).collect();
+        let besides: Vec<&String> = kept.iter().filter(|line| !wanted.contains(line)).take(5).collect();
+        assert_eq!(kept.len(), wanted.len(), "{filter}: missing {missing:#?}, besides {besides:#?}");
+        assert_eq!((missing.len(), besides.len()), (0, 0), "{filter}: missing {missing:#?}, besides {besides:#?}");
+        assert!(!wanted.is_empty() && wanted.len() < between(&place, &all, "").len(), "{filter}: it tells nothing");
+    }
+}
+
+/// A filter for a thread, by the number that every record has.
+#[test]
+fn threads_are_told_by_every_record() {
+    let place = Place::new();
+    if !can_record(&place) {
+        return;
+    }
+    let load = "mkfifo in out; python3 -c '
+import os
+open(\"pid\", \"w\").write(str(os.getpid()))
+open(\"in\").read()
+for n in range(300):
+    try: os.close(987654)
+    except OSError: pass
+open(\"out\", \"w\").write(\"done\")' & while ! test -s pid; do sleep 0.01; done";
+    let folder = place.path(".");
+    let started = Command::new("sh").args(["-c", load]).current_dir(&folder).status().expect("it starts");
+    assert!(started.success());
+    let pid = std::fs::read_to_string(folder.join("pid")).expect("it is there");
+    let filter = format!("tid == {pid} && (ret == -9 || fd == 987654)");
+    let words = ["record", "--kernel=syscalls", "--output", "trace", "--json", "--kernel-filter", &filter, "--"];
+    let output = place.kymo(&words).args(["sh", "-c", "echo > in; cat out"]).output().expect("it starts");
+    assert!(output.status.success(), "{output:?}");
+    let counted = place.json(&["count", "trace", "--json"]);
+    let text = counted.to_string();
+    let of = |event: &str| text.contains(&format!("{event:?}"));
+    assert!(of("syscall_exit_close") && of("syscall_entry_close"), "{text}");
+    let events = crate::kernel::events(&place, "trace");
+    let calls: Vec<&Value> = events.iter().filter(|event| name(event).starts_with("syscall_")).collect();
+    assert_eq!(calls.len(), 600, "{text}");
+    assert!(calls.iter().all(|call| name(call).ends_with("_close")), "{text}");
+}
+
+/// Where filters run, as it is told; and what is no filter of these events.
+#[test]
+fn places_are_told_and_mistakes_refused() {
+    let place = Place::new();
+    if !can_record(&place) {
+        return;
+    }
+    let explain = |filter: &str, more: &[&str]| {
+        let words = ["record", "--kernel=sched,syscalls", "--kernel-filter", filter, "--explain"];
+        let output = place.kymo(&words).args(more).output().expect("it starts");
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    let (status, text, _) = explain("sched_switch when prev_prio < 20 && prev_comm == \"k*r\"", &[]);
+    assert_eq!(status, Some(0));
+    assert!(text.starts_with("13 tracepoints: 1 filtered by the kernel, 12 recorded whole\n"), "{text}");
+    assert!(text.contains("\nsched:sched_switch  kernel  prev_prio < 120 && prev_comm ~ \"k*r\"\n"), "{text}");
+    let (_, text, _) = explain("ret < -1 && event.name == \"syscall_exit_getppid\"", &["--json"]);
+    let places: Value = serde_json::from_str(&text).expect("it is JSON");
+    let of = |event: &str| {
+        let place = places.as_array().expect("a list").iter().find(|place| place["tracepoint"] == event);
+        place.unwrap_or_else(|| panic!("no {event}: {places}")).clone()
+    };
+    let exits = of("raw_syscalls:sys_exit");
+    if cfg!(target_arch = "x86_64") {
+        // 110 is `iopl` of programs of 32 bits.
+        assert_eq!((&exits["runs"], &exits["kernel"]), (&"both".into(), &"id == 110 && ret < -1".into()), "{exits}");
+    }
+    assert_eq!(of("sched:sched_switch")["runs"], "never", "{places}");
+    assert!(of("sched:sched_switch")["why"].as_str().is_some_and(|why| why.contains("`ret`")), "{places}");
+    let wrong = [
+        ("prev_prio <", "expected a value"),
+        ("prev_prioo < 3", "help: there is `prev_prio`"),
+        ("shced_switch when prev_prio < 3", "help: there is `sched_switch`"),
+        ("sched_switch when prev_comm < 3", "cannot be compared"),
+        ("sched_switch when time > 3", "not while events are recorded"),
+    ];
+    for (filter, expected) in wrong {
+        let (status, _, told) = explain(filter, &[]);
+        assert!(status == Some(2) && told.contains(expected), "{filter}: {status:?} {told}");
+        let words = ["record", "--kernel=sched,syscalls", "--kernel-filter", filter, "--output", "none", "--", "true"];
+        let output = place.kymo(&words).output().expect("it starts");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && told.contains(expected), "{filter}: {told}");
+    }
+    let words = [
+        "record",
+        "--kernel=sched_switch",
+        "--kernel-filter",
+        "prev_prio > 9000000000",
+        "--output",
+        "none",
+        "--",
+        "true",
+    ];
+    let output = place.kymo(&words).output().expect("it starts");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("keep no event of the kernel"), "{told}");
+}
