@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         QuestionError,
         QuestionWarning,
         ReadError,
+        RecordError,
         UnanswerableError,
         UnreadableWarning,
         UnsliceableError,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from kymograph._events import Events
     from kymograph._info import Clock, Counters, CpuCounter, Info, TraceInfo
     from kymograph._own import Analysis
+    from kymograph._recording import Recording, RuleLimits, record
     from kymograph._report import Problem, Report
     from kymograph._sql import Database, Rows
     from kymograph._tables import Batch, Schema
@@ -60,11 +62,12 @@ _HOMES = {
     "kymograph._answer": "Answer Table",
     "kymograph._errors": (
         "CheckError Error ForkError KymographWarning LossWarning MemoryLimitError NotInstalledError "
-        "OpenError OtherTraceError QuestionError QuestionWarning ReadError UnanswerableError UnreadableWarning UnsliceableError WriteError"
+        "OpenError OtherTraceError QuestionError QuestionWarning ReadError RecordError UnanswerableError UnreadableWarning UnsliceableError WriteError"
     ),
     "kymograph._events": "Events",
     "kymograph._info": "Clock Counters CpuCounter Info TraceInfo",
     "kymograph._own": "Analysis",
+    "kymograph._recording": "Recording RuleLimits record",
     "kymograph._report": "Problem Report",
     "kymograph._sql": "Database Rows",
     "kymograph._tables": "Batch Schema",
@@ -97,8 +100,11 @@ __all__ = [
     "QuestionError",
     "QuestionWarning",
     "ReadError",
+    "RecordError",
+    "Recording",
     "Report",
     "Rows",
+    "RuleLimits",
     "Schema",
     "Table",
     "Trace",
@@ -112,6 +118,7 @@ __all__ = [
     "cluster",
     "findings",
     "open",
+    "record",
 ]
 
 

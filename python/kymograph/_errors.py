@@ -54,6 +54,10 @@ class WriteError(Error):
     """A file cannot be written."""
 
 
+class RecordError(Error):
+    """It cannot be recorded, or the session is not there any more."""
+
+
 class ForkError(Error):
     """A child process cannot continue an iteration or query of its parent. Ask the trace again in the child."""
 

@@ -26,7 +26,7 @@ def test_names_in_the_docs_are_there() -> None:
 
 
 def test_what_runs_on_the_demo() -> None:
-    opening, events, loop, _, answers, _, own = blocks("docs/python.md")
+    opening, events, loop, _, answers, _, own, _ = blocks("docs/python.md")
     names: dict[str, object] = {}
     exec(opening + events + "rows = len(events.to_pandas())\n" + loop + answers + own, names)
     assert names["rows"] == 335
@@ -51,7 +51,7 @@ def test_what_reads_as_babeltrace_1(capsys: pytest.CaptureFixture[str]) -> None:
 @needs_sql
 def test_what_asks_sql() -> None:
     names: dict[str, object] = {"duckdb": duckdb}
-    opening, _, _, _, _, sql, _ = blocks("docs/python.md")
+    opening, _, _, _, _, sql, *_ = blocks("docs/python.md")
     exec(opening + sql + "jobs = rows.to_polars()['jobs'].to_list()", names)
     assert names["jobs"] == [161, 147, 92]
     (tour,) = blocks("docs/sql.md")
