@@ -31,7 +31,7 @@ pub use catalog::{CallRecord, EventCatalog, PlanNumber};
 pub use names::{event_name, has_system};
 pub use page::{LostBefore, Page, PageLayout, PageProblem, PageRecord, PageRecords};
 pub use plan::{
-    ARGUMENTS_MAX, EVENT_HEAD_BYTES, EventPlan, KernelThreads, RecordContext, RecordPlace, UnreadableRecord,
+    ARGUMENTS_MAX, AskedPlace, EVENT_HEAD_BYTES, EventPlan, KernelThreads, RecordContext, UnreadableRecord,
     record_thread,
 };
 pub use probe::ProbeFacts;

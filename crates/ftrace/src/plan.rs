@@ -52,7 +52,7 @@ pub struct EventPlan {
 
 /// Where a record has the value of a field, for conditions that the kernel asks of its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordPlace {
+pub enum AskedPlace {
     /// This very number, at that byte.
     Number {
         /// The first byte.
@@ -302,15 +302,15 @@ impl EventPlan {
 
     /// Where a record has the value of a field, by the number of the field in the payload; `None`: it is made of other values.
     #[must_use]
-    pub fn place(&self, field: usize) -> Option<RecordPlace> {
+    pub fn place(&self, field: usize) -> Option<AskedPlace> {
         let FieldKind::Structure(payload) = &self.payload.kind else { return None };
         let kind = &payload.members.get(field)?.class.kind;
         match (self.sources.get(field).copied().flatten()?, kind) {
-            (PlanStep::Copy { from: offset, .. }, FieldKind::Integer(_)) => Some(RecordPlace::Number { offset }),
-            (PlanStep::Copy { from: offset, .. }, FieldKind::StaticText(_)) => Some(RecordPlace::Text { offset }),
-            (PlanStep::Priority { from: offset }, _) => Some(RecordPlace::Greater { offset, by: REAL_TIME_PRIORITIES }),
+            (PlanStep::Copy { from: offset, .. }, FieldKind::Integer(_)) => Some(AskedPlace::Number { offset }),
+            (PlanStep::Copy { from: offset, .. }, FieldKind::StaticText(_)) => Some(AskedPlace::Text { offset }),
+            (PlanStep::Priority { from: offset }, _) => Some(AskedPlace::Greater { offset, by: REAL_TIME_PRIORITIES }),
             (PlanStep::Text { place } | PlanStep::ThreadName { place }, _) => {
-                Some(RecordPlace::Text { offset: place.from })
+                Some(AskedPlace::Text { offset: place.from })
             }
             _ => None,
         }

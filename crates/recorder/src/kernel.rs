@@ -242,8 +242,7 @@ impl KernelRecording {
         let KernelFiles { is_resumed, header_page, page_bytes, switches, rings, probes, texts, stacks, .. } = files;
         let probes = probe_formats(&beginning.options.probes, &probes)?;
         // Perf has no pages.
-        let layout = files.sched.is_none().then(|| PageLayout::parse(&header_page)).transpose();
-        let layout = layout.map_err(|problem| problem.to_string())?.unwrap_or_default();
+        let layout = page_layout(&header_page, files.sched.is_none())?;
         let known = (&wanted_events[..], &thread_names[..]);
         let sched = files.sched.map(|files| perf_sched::begin(files, beginning, known, clock.source()));
         let (sched_reader, mut sched_feed) = sched.transpose()?.unzip();
@@ -458,6 +457,12 @@ impl KernelEvents {
     }
 }
 
+/// The layout of pages, if there are some.
+fn page_layout(header_page: &str, has_pages: bool) -> Result<PageLayout, String> {
+    let layout = has_pages.then(|| PageLayout::parse(header_page)).transpose();
+    Ok(layout.map_err(|problem| problem.to_string())?.unwrap_or_default())
+}
+
 /// Memory for the pages of rings, and how far a recorder before this one was.
 fn open_spools(rings: &[RingFiles]) -> Result<Vec<(Arc<PageSpool>, SpoolProgress)>, String> {
     let spools = rings.iter().map(|ring| PageSpool::open((ring.number, ring.cpu.cpu), ring.spool.try_clone()?));
@@ -585,7 +590,7 @@ fn described(formats: &[(String, String)]) -> Result<Vec<EventFormat>, String> {
     formats.iter().map(read).collect()
 }
 
-/// What filters ask of the kernel, and where they run.
+/// Conditions for the kernel, and where filters run.
 fn asked_filters(
     helper: &mut Helper,
     options: &KernelOptions,

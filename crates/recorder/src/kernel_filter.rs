@@ -1,11 +1,11 @@
 //! Filters of the kernel's events: which events they are about, and where they run.
 //!
 //! ```text
-//! sched_switch when next_prio < 100       events, and what has to be true of each
+//! sched_switch when next_prio < 100       events, and an expression that has to be true of each
 //! prev_tid == 42                          of all events
 //! ```
 //!
-//! The kernel asks as much of a filter as its own can say, and the recorder asks the rest of what it reads.
+//! The kernel asks as much of a filter as its own can say, and the recorder asks the rest.
 
 use kymo_filter::{Filter, FilterProblem};
 use kymo_schema::glob;
@@ -25,11 +25,11 @@ pub struct KernelFilter {
 }
 
 impl KernelFilter {
-    /// What words mean: `EXPR`, or `EVENTS when EXPR`.
+    /// Reads words: `EXPR`, or `EVENTS when EXPR`.
     ///
     /// # Errors
     ///
-    /// Lines for people: what is wrong with the expression, and where.
+    /// The fault of the expression, and where: lines for people.
     ///
     /// ```
     /// use kymo_recorder::kernel_filter::KernelFilter;
@@ -100,7 +100,7 @@ pub struct KernelFilterPlace {
     pub tracepoint: String,
     /// Where.
     pub runs: FilterRuns,
-    /// What the kernel asks of each record, as its files `filter` have it.
+    /// The condition that the kernel asks of each record, as its files `filter` have it.
     pub kernel: Option<String>,
     /// Why the kernel does not ask all of it.
     pub why: Option<String>,

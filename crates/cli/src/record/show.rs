@@ -172,7 +172,7 @@ fn kernel(kernel: &KernelSummary) -> String {
     told + &filters(kernel) + &tracefs + &state + &unknown + &absent.unwrap_or_default() + &stacks(kernel)
 }
 
-/// Where filters ran, and what the recorder did not keep of what it read.
+/// Where filters ran, and how many events the recorder read and did not keep.
 fn filters(kernel: &KernelSummary) -> String {
     if kernel.filters.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! Filters of the kernel's events: the kernel and the recorder keep what reading keeps of a trace of all events.
+//! Filters of the kernel's events: a trace has the same events as one of all events that is read with the filter.
 
 use std::process::Command;
 
@@ -76,7 +76,7 @@ fn between(place: &Place, path: &str, filter: &str) -> Vec<String> {
     lines
 }
 
-/// What reading keeps of all events: a filter is about events of these names.
+/// The filter for reading: a filter is about events of these names.
 fn as_read(events: &str, expression: &str, names: &str) -> String {
     let is_one = |name: &str| format!("event.name == \"{name}\"");
     let about = match (names, events) {
@@ -84,7 +84,7 @@ fn as_read(events: &str, expression: &str, names: &str) -> String {
         ("", _) => "event.name == \"irq_*\" || event.name == \"sched_switch\"".to_owned(),
         _ => names.split('|').map(is_one).collect::<Vec<_>>().join(" || "),
     };
-    // What an event does not have is not true of it.
+    // A comparison with a missing field is not true.
     format!("!({about}) || (({expression}) && ({about}))").replace("cpu_id ==", "packet.context.cpu_id ==")
 }
 
@@ -155,7 +155,7 @@ open(\"out\", \"w\").write(\"done\")' & while ! test -s pid; do sleep 0.01; done
     assert!(calls.iter().all(|call| name(call).ends_with("_close")), "{text}");
 }
 
-/// Where filters run, as it is told; and what is no filter of these events.
+/// Places of filters are told, and words that are no filter of these events are refused.
 #[test]
 fn places_are_told_and_mistakes_refused() {
     let place = Place::new();

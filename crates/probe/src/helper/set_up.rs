@@ -62,13 +62,16 @@ pub(super) fn set_up(fs: &TraceFs, request: KernelRequest, files: &ProbedFiles) 
 /// Threads that are recorded, or why they cannot be told; `None`: all are, or no program asks.
 type WantedLimit = Option<Result<ThreadLimit, String>>;
 
+/// Texts of the kernel: subsystems and descriptions of events, or events and filters.
+type NamedTexts = [(String, String)];
+
 /// Instances, the threads that one of them is limited to, and the programs that read texts of system calls.
 type MadeInstances = (Vec<TraceInstance>, WantedLimit, Option<Result<CallTexts, String>>);
 
 fn make_instances(
     fs: &TraceFs,
     request: &KernelRequest,
-    (formats, filters): (&[(String, String)], &[(String, String)]),
+    (formats, filters): (&NamedTexts, &NamedTexts),
     files: &ProbedFiles,
     unfiltered: &mut Vec<UnfilteredEvent>,
 ) -> Result<MadeInstances, String> {

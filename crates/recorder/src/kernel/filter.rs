@@ -1,4 +1,4 @@
-//! Filters of the kernel's events: what the kernel asks of each record, and what the recorder asks of each event that it writes.
+//! Filters of the kernel's events: conditions that the kernel asks of its records, and those that the recorder asks of the events it writes.
 //!
 //! ```text
 //! text ── event ──> BoundFilter ──┬── push ──> a condition of tracefs, true wherever the filter may be
@@ -22,7 +22,7 @@ use kymo_ir::predicate::Predicate;
 
 use bytes::PayloadLayout;
 pub(super) use bytes::RecordedRecord;
-use names::{EventNames, ValueSource};
+use names::{RecordNames, RecordSource};
 pub(super) use places::AskedOfKernel;
 use places::{NamedEvent, asked_of_kernel, check};
 
@@ -34,16 +34,16 @@ use crate::kernel_filter::KernelFilter;
 pub(super) struct EventFilters {
     filters: Vec<KernelFilter>,
     /// By the number of the plan, and by the name and variant of other events: bound when the first of their records comes.
-    plans: Vec<Option<EventFilter>>,
-    named: HashMap<(&'static str, u8), EventFilter>,
+    plans: Vec<Option<BoundFilters>>,
+    named: HashMap<(&'static str, u8), BoundFilters>,
 }
 
-/// What the kernel is asked for these filters, and where they run, after a look at all events that are recorded: those of the kernel's
+/// Conditions for the kernel, and where filters run, after a look at all events that are recorded: those of the kernel's
 /// descriptions, or those of perf. Probes may have any fields.
 ///
 /// # Errors
 ///
-/// One of the filters is about none of the events, or asks for what none of them has; lines for people.
+/// One of the filters is about none of the events, or asks for a name that none of them has; lines for people.
 pub(super) fn asked(
     texts: &[String],
     formats: Option<&[EventFormat]>,
@@ -69,7 +69,7 @@ fn tables() -> &'static [CallTable] {
 
 /// The filters of one event: all of them have to be true.
 #[derive(Clone, Debug)]
-pub(super) struct EventFilter {
+pub(super) struct BoundFilters {
     verdict: Verdict,
     parts: Vec<(Predicate, PayloadLayout)>,
 }
@@ -79,7 +79,7 @@ pub(super) struct EventFilter {
 struct BoundFilter {
     verdict: Verdict,
     predicate: Predicate,
-    sources: Vec<ValueSource>,
+    sources: Vec<RecordSource>,
     /// The first name that the event does not have, in words.
     missing: Option<String>,
 }
@@ -98,13 +98,13 @@ impl EventFilters {
 
     /// The filters of a plan's event.
     #[inline]
-    pub(super) fn of_plan(&mut self, number: PlanNumber, plan: &EventPlan) -> &EventFilter {
+    pub(super) fn of_plan(&mut self, number: PlanNumber, plan: &EventPlan) -> &BoundFilters {
         let at = usize::from(number);
         if self.plans.len() <= at {
             self.plans.resize(at + 1, None);
         }
         let filters = &self.filters;
-        self.plans[at].get_or_insert_with(|| EventFilter::of(filters, (&plan.name, &plan.kernel), &plan.payload))
+        self.plans[at].get_or_insert_with(|| BoundFilters::of(filters, (&plan.name, &plan.kernel), &plan.payload))
     }
 
     /// The filters of an event that is no tracepoint, by its name and variant.
@@ -113,13 +113,13 @@ impl EventFilters {
         name: (&'static str, u8),
         kernel: &str,
         payload: impl FnOnce() -> FieldClass,
-    ) -> &EventFilter {
+    ) -> &BoundFilters {
         let filters = &self.filters;
-        self.named.entry(name).or_insert_with(|| EventFilter::of(filters, (name.0, kernel), &payload()))
+        self.named.entry(name).or_insert_with(|| BoundFilters::of(filters, (name.0, kernel), &payload()))
     }
 }
 
-impl EventFilter {
+impl BoundFilters {
     fn of(filters: &[KernelFilter], (name, kernel): (&str, &str), payload: &FieldClass) -> Self {
         let about = filters.iter().filter(|filter| filter.is_about(name, kernel));
         let bound =
@@ -157,7 +157,7 @@ impl EventFilter {
 
 impl BoundFilter {
     fn new(filter: &KernelFilter, name: &str, payload: &FieldClass) -> Result<Self, Vec<FilterProblem>> {
-        let names = EventNames::new(name, payload);
+        let names = RecordNames::new(name, payload);
         let of_traces = filter.expression().paths().into_iter().filter_map(|(path, span)| {
             let PathMeaning::Missing { near } = names.find(&path) else { return None };
             let help = near.first().map(|near| format!("there is `{near}`"));

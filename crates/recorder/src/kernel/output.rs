@@ -24,7 +24,7 @@ use kymo_writer::{EnvironmentValue, HEAD_BYTES, RawOptions, RawPacket, RawStream
 
 use crate::clock::{ClockDescription, TickSource};
 use crate::kernel::dump::{self, CodeMap, StateEvent};
-use crate::kernel::filter::{EventFilter, RecordedRecord};
+use crate::kernel::filter::{BoundFilters, RecordedRecord};
 use crate::kernel::place::WrittenBefore;
 use crate::kernel::state::{SharedHelper, StateOrigin, StateSource};
 use crate::layout::{STATE_STREAM, cpu_stream, stack_stream};
@@ -210,7 +210,7 @@ impl KernelOutput {
         &mut self,
         (at, ticks): (usize, u64),
         (number, plan): (PlanNumber, &EventPlan),
-        filter: Option<&EventFilter>,
+        filter: Option<&BoundFilters>,
         (record, texts): (&[u8], &KnownTexts),
         threads: &mut KernelThreads,
     ) -> Result<bool, String> {

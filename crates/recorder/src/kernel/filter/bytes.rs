@@ -5,13 +5,13 @@
 //! 0: 0..                             1: 0..           2: 0..        stretch: bytes of it
 //! ```
 //!
-//! A *stretch* begins after each field whose length only the event tells.
+//! A *stretch* begins after each field of a length that only the event tells.
 
 use kymo_format::model::{FieldClass, FieldKind};
 use kymo_ir::predicate::{Input, Inputs};
 use smallvec::SmallVec;
 
-use super::names::{ValueSource, members};
+use super::names::{RecordSource, members};
 
 /// An event that is recorded now.
 #[derive(Clone, Copy, Debug)]
@@ -25,19 +25,19 @@ pub(in crate::kernel) struct RecordedRecord<'a> {
 /// Where a filter finds its inputs.
 #[derive(Clone, Debug)]
 pub(super) struct PayloadLayout {
-    places: Vec<ValuePlace>,
+    places: Vec<PayloadPlace>,
     ends: Vec<StretchEnd>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum ValuePlace {
+enum PayloadPlace {
     Cpu,
     Tid,
-    At { stretch: usize, offset: usize, shape: ValueShape },
+    At { stretch: usize, offset: usize, shape: PayloadShape },
 }
 
 #[derive(Clone, Copy, Debug)]
-enum ValueShape {
+enum PayloadShape {
     Integer {
         bytes: usize,
         is_signed: bool,
@@ -46,7 +46,7 @@ enum ValueShape {
     Fixed(usize),
     /// Text up to a zero byte.
     Text,
-    /// An element, whose number of elements stands before the first.
+    /// An element; the number of elements stands before the first one.
     Element {
         index: u64,
         bytes: usize,
@@ -68,7 +68,7 @@ enum StretchEnd {
 }
 
 impl PayloadLayout {
-    pub(super) fn new(payload: &FieldClass, sources: &[ValueSource]) -> Self {
+    pub(super) fn new(payload: &FieldClass, sources: &[RecordSource]) -> Self {
         let mut ends = Vec::new();
         let mut at = 0;
         let mut fields = Vec::new();
@@ -89,8 +89,8 @@ impl PayloadLayout {
                 }
             }
         }
-        let places: Vec<ValuePlace> = sources.iter().map(|source| place(payload, &fields, *source)).collect();
-        let needed = |place: &ValuePlace| if let ValuePlace::At { stretch, .. } = place { *stretch } else { 0 };
+        let places: Vec<PayloadPlace> = sources.iter().map(|source| place(payload, &fields, *source)).collect();
+        let needed = |place: &PayloadPlace| if let PayloadPlace::At { stretch, .. } = place { *stretch } else { 0 };
         ends.truncate(places.iter().map(needed).max().unwrap_or(0));
         Self { places, ends }
     }
@@ -116,29 +116,29 @@ impl PayloadLayout {
     }
 }
 
-fn place(payload: &FieldClass, fields: &[(usize, usize)], source: ValueSource) -> ValuePlace {
+fn place(payload: &FieldClass, fields: &[(usize, usize)], source: RecordSource) -> PayloadPlace {
     let (number, index) = match source {
-        ValueSource::Cpu => return ValuePlace::Cpu,
-        ValueSource::Tid => return ValuePlace::Tid,
-        ValueSource::Field(number) => (number, 0),
-        ValueSource::Element(number, index) => (number, index),
+        RecordSource::Cpu => return PayloadPlace::Cpu,
+        RecordSource::Tid => return PayloadPlace::Tid,
+        RecordSource::Field(number) => (number, 0),
+        RecordSource::Element(number, index) => (number, index),
     };
     let (stretch, offset) = fields[number];
-    let at = |offset, shape| ValuePlace::At { stretch, offset, shape };
+    let at = |offset, shape| PayloadPlace::At { stretch, offset, shape };
     match &members(payload)[number].class.kind {
-        FieldKind::StaticText(text) => at(offset, ValueShape::Fixed(text.length as usize)),
-        FieldKind::NullTerminatedText(_) => at(offset, ValueShape::Text),
+        FieldKind::StaticText(text) => at(offset, PayloadShape::Fixed(text.length as usize)),
+        FieldKind::NullTerminatedText(_) => at(offset, PayloadShape::Text),
         FieldKind::StaticArray(array) => {
             let (bytes, is_signed) = integer_of(&array.element);
-            at(offset + index as usize * bytes, ValueShape::Integer { bytes, is_signed })
+            at(offset + index as usize * bytes, PayloadShape::Integer { bytes, is_signed })
         }
         FieldKind::DynamicArray(array) => {
             let (bytes, is_signed) = integer_of(&array.element);
-            at(offset, ValueShape::Element { index, bytes, is_signed })
+            at(offset, PayloadShape::Element { index, bytes, is_signed })
         }
         _ => {
             let (bytes, is_signed) = integer_of(&members(payload)[number].class);
-            at(offset, ValueShape::Integer { bytes, is_signed })
+            at(offset, PayloadShape::Integer { bytes, is_signed })
         }
     }
 }
@@ -169,32 +169,32 @@ impl Inputs for RecordValues<'_> {
     fn number(&self, input: Input) -> Option<u64> {
         let payload = self.record.payload;
         match *self.layout.places.get(usize::from(input.0))? {
-            ValuePlace::Cpu => Some(self.record.cpu.into()),
-            ValuePlace::Tid => Some(i64::from(self.record.tid) as u64),
-            ValuePlace::At { stretch, offset, shape } => {
+            PayloadPlace::Cpu => Some(self.record.cpu.into()),
+            PayloadPlace::Tid => Some(i64::from(self.record.tid) as u64),
+            PayloadPlace::At { stretch, offset, shape } => {
                 let at = self.begins.get(stretch)? + offset;
                 match shape {
-                    ValueShape::Integer { bytes, is_signed } => integer(payload, at, bytes, is_signed),
-                    ValueShape::Element { index, bytes, is_signed } => {
+                    PayloadShape::Integer { bytes, is_signed } => integer(payload, at, bytes, is_signed),
+                    PayloadShape::Element { index, bytes, is_signed } => {
                         let index =
                             usize::try_from(index).ok().filter(|_| index < count(payload, at).unwrap_or(0) as u64)?;
                         integer(payload, at + index * bytes, bytes, is_signed)
                     }
-                    ValueShape::Fixed(_) | ValueShape::Text => None,
+                    PayloadShape::Fixed(_) | PayloadShape::Text => None,
                 }
             }
         }
     }
 
     fn text(&self, input: Input) -> Option<&[u8]> {
-        let ValuePlace::At { stretch, offset, shape } = *self.layout.places.get(usize::from(input.0))? else {
+        let PayloadPlace::At { stretch, offset, shape } = *self.layout.places.get(usize::from(input.0))? else {
             return None;
         };
         let text = self.record.payload.get(self.begins.get(stretch)? + offset..)?;
         let text = match shape {
-            ValueShape::Fixed(most) => text.get(..most)?,
-            ValueShape::Text => text,
-            ValueShape::Integer { .. } | ValueShape::Element { .. } => return None,
+            PayloadShape::Fixed(most) => text.get(..most)?,
+            PayloadShape::Text => text,
+            PayloadShape::Integer { .. } | PayloadShape::Element { .. } => return None,
         };
         text.split(|byte| *byte == 0).next()
     }

@@ -1,7 +1,7 @@
 //! Meaning of names in a filter for one of the kernel's events, while it is recorded.
 //!
 //! ```text
-//! next_prio  args[2]         payload, then what every record tells: tid, cpu_id
+//! next_prio  args[2]         payload, then facts of every record: tid, cpu_id
 //! $payload.tid  $ctx.tid     one of the two alone
 //! event.name
 //! ```
@@ -15,7 +15,7 @@ use kymo_ir::predicate::InputKind;
 
 /// Source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ValueSource {
+pub(super) enum RecordSource {
     /// A field, by its number in the payload.
     Field(usize),
     /// An element of an array.
@@ -26,14 +26,15 @@ pub(super) enum ValueSource {
     Tid,
 }
 
-/// What every record tells.
-const CARRIED: [(&str, ValueSource, bool); 2] = [("tid", ValueSource::Tid, true), ("cpu_id", ValueSource::Cpu, false)];
+/// Facts of every record.
+const CARRIED: [(&str, RecordSource, bool); 2] =
+    [("tid", RecordSource::Tid, true), ("cpu_id", RecordSource::Cpu, false)];
 
 /// One class of events.
-pub(super) struct EventNames<'a> {
+pub(super) struct RecordNames<'a> {
     name: &'a str,
     members: &'a [Member],
-    known: RefCell<Vec<ValueSource>>,
+    known: RefCell<Vec<RecordSource>>,
 }
 
 /// The fields of a structure.
@@ -44,18 +45,18 @@ pub(super) fn members(payload: &FieldClass) -> &[Member] {
     }
 }
 
-impl<'a> EventNames<'a> {
+impl<'a> RecordNames<'a> {
     pub(super) fn new(name: &'a str, payload: &'a FieldClass) -> Self {
         Self { name, members: members(payload), known: RefCell::default() }
     }
 
     /// Sources of the values with these keys.
-    pub(super) fn sources(&self, keys: &[u32]) -> Vec<ValueSource> {
+    pub(super) fn sources(&self, keys: &[u32]) -> Vec<RecordSource> {
         let known = self.known.borrow();
         keys.iter().map(|key| known[*key as usize]).collect()
     }
 
-    fn found(&self, source: ValueSource, name: &str, kind: InputKind, optional: bool) -> FilterField {
+    fn found(&self, source: RecordSource, name: &str, kind: InputKind, optional: bool) -> FilterField {
         let mut known = self.known.borrow_mut();
         let place = known.iter().position(|have| *have == source).unwrap_or_else(|| {
             known.push(source);
@@ -65,7 +66,7 @@ impl<'a> EventNames<'a> {
         FilterField { key, name, kind, optional, labels: Vec::new(), unit: None, base: 10 }
     }
 
-    fn integer(&self, source: ValueSource, name: &str, integer: &FixedInteger, optional: bool) -> PathMeaning {
+    fn integer(&self, source: RecordSource, name: &str, integer: &FixedInteger, optional: bool) -> PathMeaning {
         let meaning = &integer.meaning;
         let kind = InputKind::Integer { signed: meaning.signed, bits: integer.bits.length.min(64) as u8 };
         let mut field = self.found(source, name, kind, optional);
@@ -82,10 +83,10 @@ impl<'a> EventNames<'a> {
     fn field(&self, steps: &[NameStep], name: &str) -> Option<PathMeaning> {
         let (NameStep::Name(first), rest) = steps.split_first()? else { return None };
         let number = self.members.iter().position(|member| member.name == *first)?;
-        let source = ValueSource::Field(number);
+        let source = RecordSource::Field(number);
         let text = || PathMeaning::Field(self.found(source, name, InputKind::Text(Encoding::Utf8), false));
         let element = |class: &FieldClass, index: u64, optional| match &class.kind {
-            FieldKind::Integer(integer) => self.integer(ValueSource::Element(number, index), name, integer, optional),
+            FieldKind::Integer(integer) => self.integer(RecordSource::Element(number, index), name, integer, optional),
             _ => PathMeaning::Compound { what: "an array" },
         };
         Some(match (&self.members[number].class.kind, rest) {
@@ -114,7 +115,7 @@ impl<'a> EventNames<'a> {
         match (word, rest) {
             ("payload", [_, ..]) => self.field(rest, name),
             ("ctx", [NameStep::Name(context)]) => self.context(context, name),
-            ("event", [NameStep::Name(what)]) if what == "name" => {
+            ("event", [NameStep::Name(fact)]) if fact == "name" => {
                 Some(PathMeaning::Constant(Constant::Text(self.name.to_owned())))
             }
             _ => None,
@@ -122,7 +123,7 @@ impl<'a> EventNames<'a> {
     }
 }
 
-impl FieldResolver for EventNames<'_> {
+impl FieldResolver for RecordNames<'_> {
     fn find(&self, path: &NamePath) -> PathMeaning {
         let name = path.to_string();
         let found = match path.steps.split_first() {

@@ -9,7 +9,7 @@ use kymo_ftrace::listing::PlannedEvent;
 use kymo_ftrace::perf_sched::PERF_EVENTS;
 use kymo_probe::record_test::{RecordFilter, RecordRelation, RecordTest, RecordValue, UnfilteredEvent};
 
-use super::names::{EventNames, members};
+use super::names::{RecordNames, members};
 use super::push::{PushedTest, push};
 use super::{BoundFilter, EventFilters};
 use crate::kernel_filter::{FilterRuns, KernelFilter, KernelFilterPlace};
@@ -23,18 +23,18 @@ pub(in crate::kernel) struct AskedOfKernel {
 }
 
 /// The events of one description of the kernel.
-struct KernelEvents<'p, 'f> {
+struct DescribedGroup<'p, 'f> {
     kernel: &'p str,
     planned: Vec<&'p PlannedEvent<'f>>,
 }
 
 /// By description, in the order of the first ones.
-fn grouped<'p, 'f>(planned: &'p [PlannedEvent<'f>]) -> Vec<KernelEvents<'p, 'f>> {
-    let mut groups: Vec<KernelEvents<'p, 'f>> = Vec::new();
+fn grouped<'p, 'f>(planned: &'p [PlannedEvent<'f>]) -> Vec<DescribedGroup<'p, 'f>> {
+    let mut groups: Vec<DescribedGroup<'p, 'f>> = Vec::new();
     for event in planned {
         match groups.last_mut().filter(|group| group.kernel == event.plan.kernel) {
             Some(group) => group.planned.push(event),
-            None => groups.push(KernelEvents { kernel: &event.plan.kernel, planned: vec![event] }),
+            None => groups.push(DescribedGroup { kernel: &event.plan.kernel, planned: vec![event] }),
         }
     }
     groups
@@ -43,7 +43,7 @@ fn grouped<'p, 'f>(planned: &'p [PlannedEvent<'f>]) -> Vec<KernelEvents<'p, 'f>>
 /// Conditions for the kernel, for all of these events.
 pub(in crate::kernel) fn asked_of_kernel(filters: &EventFilters, planned: &[PlannedEvent<'_>]) -> AskedOfKernel {
     let mut asked = AskedOfKernel::default();
-    for KernelEvents { kernel, planned } in grouped(planned) {
+    for DescribedGroup { kernel, planned } in grouped(planned) {
         let is_about =
             |event: &&PlannedEvent<'_>| filters.filters.iter().any(|one| one.is_about(&event.plan.name, kernel));
         let pushed = match planned[..] {
@@ -119,8 +119,8 @@ fn of_calls(filters: &EventFilters, planned: &[&PlannedEvent<'_>]) -> PushedTest
     let others: Vec<&RecordTest> = tables.values().filter_map(|table| table.get(&u64::MAX)).collect();
     let other = RecordTest::any(others.iter().copied().cloned());
     let numbers: BTreeSet<u64> = tables.values().flat_map(|table| table.keys().copied()).collect();
-    let mut listed = Ranges::default();
-    let mut conditions: BTreeMap<RecordTest, Ranges> = BTreeMap::new();
+    let mut listed = CallRanges::default();
+    let mut conditions: BTreeMap<RecordTest, CallRanges> = BTreeMap::new();
     for number in numbers.into_iter().filter(|number| *number != u64::MAX) {
         let of = |table: &BTreeMap<u64, RecordTest>| table.get(&number).or_else(|| table.get(&u64::MAX)).cloned();
         let of: Vec<RecordTest> = tables.values().filter_map(of).collect();
@@ -141,9 +141,9 @@ fn of_calls(filters: &EventFilters, planned: &[&PlannedEvent<'_>]) -> PushedTest
 
 /// Numbers of calls, as ranges with both ends.
 #[derive(Clone, Debug, Default)]
-struct Ranges(Vec<(u64, u64)>);
+struct CallRanges(Vec<(u64, u64)>);
 
-impl Ranges {
+impl CallRanges {
     /// Adds a number above all others.
     fn add(&mut self, number: u64) {
         match self.0.last_mut() {
@@ -263,7 +263,7 @@ fn check_one(filter: &KernelFilter, events: &[NamedEvent<'_>]) -> Result<(), Str
         return Err(rendered(&wrong, filter));
     }
     let has = |event: &NamedEvent<'_>, path: &_| {
-        !matches!(EventNames::new(event.name, event.payload).find(path), PathMeaning::Missing { .. })
+        !matches!(RecordNames::new(event.name, event.payload).find(path), PathMeaning::Missing { .. })
     };
     let names = filter.expression().paths().into_iter();
     let unknown = names.filter(|(path, _)| !about.iter().any(|event| has(event, path))).map(|(path, span)| {

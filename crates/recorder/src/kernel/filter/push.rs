@@ -1,14 +1,14 @@
 //! The part of a filter that the kernel can ask: a condition of its record that is true wherever the filter may be true.
 //!
-//! Each part is asked in one of two forms, itself or its opposite, so that what cannot be asked is always *true*, also inside of a
+//! Each part is asked in one of two forms, itself or its opposite, so that a part that cannot be asked is always *true*, also inside of a
 //! `!`. Nothing else may be said in its place.
 
 use kymo_ftrace::format::{EventFormat, FormatField};
-use kymo_ftrace::{EventPlan, RecordPlace};
+use kymo_ftrace::{AskedPlace, EventPlan};
 use kymo_ir::predicate::{Bitwise, Input, InputKind, Number, Pattern, Predicate, Relation, Test, TextExpression};
 use kymo_probe::record_test::{CPU_FIELD, RecordRelation, RecordTest, RecordValue, can_have, values};
 
-use super::names::ValueSource;
+use super::names::RecordSource;
 
 /// A condition of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) struct PushedTest {
 /// The condition of a filter for an event with these sources of its inputs.
 pub(super) fn push(
     predicate: &Predicate,
-    sources: &[ValueSource],
+    sources: &[RecordSource],
     (format, plan): (&EventFormat, &EventPlan),
 ) -> PushedTest {
     let mut pusher = Pusher { predicate, sources, format, plan, why: None };
@@ -31,7 +31,7 @@ pub(super) fn push(
 
 struct Pusher<'a> {
     predicate: &'a Predicate,
-    sources: &'a [ValueSource],
+    sources: &'a [RecordSource],
     format: &'a EventFormat,
     plan: &'a EventPlan,
     why: Option<String>,
@@ -93,7 +93,7 @@ impl Pusher<'_> {
         }
     }
 
-    /// What the kernel cannot say is true.
+    /// A part that the kernel cannot say is true.
     fn unsaid(&mut self, why: impl Into<String>) -> RecordTest {
         self.why.get_or_insert_with(|| why.into());
         RecordTest::always()
@@ -168,10 +168,10 @@ impl Pusher<'_> {
     /// A text is, or is not, of these parts with any text between them.
     fn text(&mut self, input: Input, parts: &[&[u8]], is_negated: bool) -> RecordTest {
         let place = match self.sources[usize::from(input.0)] {
-            ValueSource::Field(field) => self.plan.place(field),
+            RecordSource::Field(field) => self.plan.place(field),
             _ => None,
         };
-        let Some(RecordPlace::Text { offset }) = place else {
+        let Some(AskedPlace::Text { offset }) = place else {
             let why = format!("`{}` is in no record of the kernel", self.name(input));
             return self.unsaid(why);
         };
@@ -195,20 +195,20 @@ impl Pusher<'_> {
         let at = usize::from(input.0);
         let (name, kind) = (self.name(input), self.predicate.inputs[at].kind);
         let (offset, greater) = match self.sources[at] {
-            ValueSource::Cpu => {
+            RecordSource::Cpu => {
                 let (lowest, highest, is_signed) = (0, i128::from(i32::MAX), true);
                 return Ok(RecordNumber { field: CPU_FIELD.to_owned(), lowest, highest, is_signed, greater: 0 });
             }
-            ValueSource::Tid => {
+            RecordSource::Tid => {
                 let field = self.format.common.iter().find(|field| field.name == "common_pid");
                 return field
                     .and_then(|field| RecordNumber::of(field, 0))
                     .ok_or_else(|| "there is no thread".to_owned());
             }
-            ValueSource::Element(..) => return Err("elements of arrays are not asked".to_owned()),
-            ValueSource::Field(field) => match self.plan.place(field) {
-                Some(RecordPlace::Number { offset }) => (offset, 0),
-                Some(RecordPlace::Greater { offset, by }) => (offset, i128::from(by)),
+            RecordSource::Element(..) => return Err("elements of arrays are not asked".to_owned()),
+            RecordSource::Field(field) => match self.plan.place(field) {
+                Some(AskedPlace::Number { offset }) => (offset, 0),
+                Some(AskedPlace::Greater { offset, by }) => (offset, i128::from(by)),
                 _ => return Err(format!("`{name}` is another number in the kernel's record")),
             },
         };
