@@ -67,7 +67,7 @@ pub(in crate::kernel) fn asked_of_kernel(filters: &EventFilters, planned: &[Plan
             },
         };
         let runs = match (test.constant(), &why) {
-            _ if !planned.iter().any(|event| is_about(&event)) => FilterRuns::Always,
+            _ if !planned.iter().any(is_about) => FilterRuns::Always,
             (Some(false), _) => FilterRuns::Never,
             (Some(true), None) => FilterRuns::Always,
             (Some(true), Some(_)) => FilterRuns::Recorder,
