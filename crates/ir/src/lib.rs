@@ -11,12 +11,15 @@
 //!   eval::rows   ── the same program at many positions, into columns (Cells)
 //!   eval::emit   ── one record to text
 //! ```
+//!
+//! [`machine`] is the evaluator of another language: eBPF programs of users.
 
 pub mod bits;
 pub mod cells;
 pub mod emit;
 pub mod eval;
 mod general;
+pub mod machine;
 pub mod phase;
 pub mod predicate;
 pub mod program;
