@@ -27,7 +27,8 @@ mod program;
 mod run;
 
 pub use instruction::{
-    AluOperation, AtomicOperation, JumpRelation, MachineInstruction, MachineOperand, SwapOrder, WideConstant,
+    ABSENT_FIELD_CALL, AluOperation, AtomicOperation, JumpRelation, MachineInstruction, MachineOperand, SwapOrder,
+    WideConstant,
 };
 pub use map::{
     BpfMap, BpfMapType, MAP_BYTES_MAX, MapDefinition, MapDefinitionProblem, MapDefinitionProblemKind, MapEntry,

@@ -1,7 +1,7 @@
 //! Runs promises on seeded inputs for as long as one likes, or writes inputs for a fuzzer to begin with.
 //!
 //! ```text
-//! promises packets 180 [SEED]     for 180 seconds; also metadata, index, imports, kernel, filters, programs, native, bytecode,
+//! promises packets 180 [SEED]     for 180 seconds; also metadata, index, imports, kernel, objects, filters, programs, native, bytecode,
 //!                                 written, filtering, fields; on Linux definitions, recording
 //! promises seeds fuzz/corpus      a folder of inputs for each target
 //! ```
@@ -16,7 +16,7 @@ use kymo_promises::imports::ImportFolder;
 use kymo_promises::index::IndexedFolder;
 use kymo_promises::random::RandomNumbers;
 use kymo_promises::{
-    bytecode, fields, filtering, filters, kernel, metadata, native, packets, programs, starts, written,
+    bytecode, fields, filtering, filters, kernel, metadata, native, objects, packets, programs, starts, written,
 };
 
 fn main() -> ExitCode {
@@ -31,8 +31,8 @@ fn main() -> ExitCode {
             }
         },
         [
-            target @ ("metadata" | "index" | "imports" | "kernel" | "filters" | "packets" | "programs" | "native"
-            | "bytecode" | "written" | "filtering" | "fields" | "definitions" | "recording"),
+            target @ ("metadata" | "index" | "imports" | "kernel" | "objects" | "filters" | "packets" | "programs"
+            | "native" | "bytecode" | "written" | "filtering" | "fields" | "definitions" | "recording"),
             seconds,
             ref seed @ ..,
         ] => {
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "promises metadata|index|imports|kernel|filters|packets|programs|native|bytecode|written|filtering|fields|definitions|recording SECONDS [SEED]\n\
+        "promises metadata|index|imports|kernel|objects|filters|packets|programs|native|bytecode|written|filtering|fields|definitions|recording SECONDS [SEED]\n\
          promises seeds FOLDER"
     );
     ExitCode::from(2)
@@ -59,6 +59,7 @@ fn seeds(folder: &Path) -> std::io::Result<()> {
         ("index", IndexedFolder::new().seeds().to_vec()),
         ("imports", import_seeds()),
         ("kernel", kernel::seeds()),
+        ("objects", objects::seeds()),
         ("filters", (0..200).map(|seed| filters::text(&mut RandomNumbers::new(seed)).into_bytes()).collect()),
         ("packets", starts::packets()),
         ("programs", starts::packets()),
@@ -97,6 +98,7 @@ fn run(target: &str, time: Duration, mut seed: u64) {
         "index" => indexed.seeds().to_vec(),
         "imports" => import_seeds(),
         "kernel" => kernel::seeds(),
+        "objects" => objects::seeds(),
         _ => starts::packets(),
     };
     let stage = linux::stage();
@@ -109,6 +111,9 @@ fn run(target: &str, time: Duration, mut seed: u64) {
             "imports" => hold_import(&imported, &random.damaged(&inputs[random.clone().below(inputs.len())])),
             "kernel" => {
                 values += kernel::hold(&random.damaged(&inputs[random.clone().below(inputs.len())])) as usize;
+            }
+            "objects" => {
+                values += objects::hold(&random.damaged(&inputs[random.clone().below(inputs.len())]), None) as usize;
             }
             "filters" => {
                 filters::hold(&filters::text(&mut random), &mut random);

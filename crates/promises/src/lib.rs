@@ -9,6 +9,7 @@
 //!       ├─ index ───── index files of LTTng and of ours are read or refused
 //!       ├─ imports ─── files in other formats are refused, or read without a fault, as are definitions of their events
 //!       ├─ sites ───── programs with places for probes are read or refused, and their arguments are in registers and memory
+//!       ├─ objects ─── eBPF objects are read or refused, and their programs run inside of their memory, or stop
 //!       ├─ packets ─── evaluator, machine code and the plain tree reader find the same events and faults
 //!       ├─ filters ─── text is an expression or is refused, and what binds can be evaluated
 //!       ├─ programs ── evaluator and machine code run any read program alike
@@ -34,6 +35,7 @@ pub mod kernel;
 mod kernel_texts;
 pub mod metadata;
 pub mod native;
+pub mod objects;
 pub mod packets;
 mod plain_machine;
 #[cfg(target_os = "linux")]

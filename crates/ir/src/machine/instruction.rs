@@ -9,6 +9,9 @@ use super::problem::MachineProblemKind;
 /// The register with the end of the stack, which programs cannot change.
 pub(super) const STACK_POINTER: u8 = 10;
 
+/// The helper function that takes the place of an instruction that needs a field or type that is not there (CO-RE), as in libbpf.
+pub const ABSENT_FIELD_CALL: u32 = 195_896_080;
+
 /// Operations on two numbers; the first one is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AluOperation {
@@ -154,6 +157,8 @@ pub enum MachineInstruction {
     LoadConstant { to: u8, value: WideConstant },
     /// The second half of such a constant.
     SecondHalf,
+    /// Stops: the program needs a field or type that is not there.
+    Absent,
     /// Ends the function, with r0 as its result.
     Exit,
 }
@@ -404,6 +409,7 @@ fn call(
         return Err(MachineProblemKind::IndirectCall);
     }
     match word.from {
+        0 if word.constant as u32 == ABSENT_FIELD_CALL => Ok(MachineInstruction::Absent),
         0 => {
             word.has_only(word.to == 0 && word.offset == 0)?;
             Ok(MachineInstruction::CallHelper { number: word.constant as u32 })

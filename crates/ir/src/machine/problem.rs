@@ -164,6 +164,9 @@ pub enum MachineFaultKind {
         /// How deep they may be.
         limit: usize,
     },
+    /// An instruction needs a field or type that is not there.
+    #[error("it needs a field or type that is not there: ask with bpf_core_field_exists before")]
+    Absent,
     /// A helper function got something that is no map.
     #[error("{helper} is given {address:#x} for a map")]
     NoMap {

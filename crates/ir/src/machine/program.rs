@@ -115,7 +115,7 @@ fn check(instruction: &MachineInstruction, maps: &[MapDefinition]) -> Result<(),
         I::JumpIf { left, right, .. } => is_register(left).and_then(|()| is_operand(right)),
         I::LoadConstant { to, value } => is_writable(to).and_then(|()| is_constant(value, maps)),
         I::CallHelper { number } => is_helper(number),
-        I::Jump { .. } | I::Call { .. } | I::SecondHalf | I::Exit => Ok(()),
+        I::Jump { .. } | I::Call { .. } | I::SecondHalf | I::Absent | I::Exit => Ok(()),
     }
 }
 

@@ -317,6 +317,7 @@ impl Run<'_> {
                     WideConstant::Function(target) => memory::function_address(target),
                 };
             }
+            I::Absent => return Err(MachineFaultKind::Absent),
             // The second half of a constant has no effect; the others are not passed here.
             I::SecondHalf | I::Jump { .. } | I::JumpIf { .. } | I::Call { .. } | I::CallHelper { .. } | I::Exit => {}
         }

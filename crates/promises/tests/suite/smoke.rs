@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use kymo_promises::imports::ImportFolder;
 use kymo_promises::index::IndexedFolder;
 use kymo_promises::random::RandomNumbers;
-use kymo_promises::{bytecode, fields, filtering, filters, kernel, metadata, native, packets, programs, sites, starts};
+use kymo_promises::{
+    bytecode, fields, filtering, filters, kernel, metadata, native, objects, packets, programs, sites, starts,
+};
 
 /// A slow machine does less, so that nobody waits.
 const TIME_MAX: Duration = Duration::from_secs(3);
@@ -118,6 +120,31 @@ fn programs_with_places_for_probes() {
     });
     println!("damaged programs have {arguments} arguments");
     assert!(arguments > 1000, "{arguments}");
+}
+
+#[test]
+fn bpf_objects() {
+    let seeds = objects::seeds();
+    let Some(seed) = seeds.last() else {
+        eprintln!("NO CLANG FOR EBPF HERE: damaged objects are not read");
+        return;
+    };
+    assert!(seeds.iter().all(|seed| objects::hold(seed, None) == 6), "two programs, each for three targets");
+    let (mut tried, mut ended) = (0, 0);
+    smoke(4000, |random| {
+        tried += 1;
+        let seed = if random.below(2) == 0 { &seeds[0] } else { seed };
+        // Bytes that move make most of the tables meaningless; bytes that change only some entries.
+        let mut changed = seed.clone();
+        for _ in 0..=random.below(30) {
+            let at = random.below(changed.len());
+            changed[at] = random.bytes(1)[0];
+        }
+        ended += objects::hold(&changed, None);
+        objects::hold(&random.damaged(seed), None);
+    });
+    println!("programs of {tried} damaged objects came to their end {ended} times");
+    assert!(ended > tried, "{tried} objects, {ended} ends: the test has become weak");
 }
 
 #[test]
