@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { findings } from "./axe.ts";
 import { rested } from "./browser.ts";
-import { BEGIN, TOLD } from "./invented.ts";
+import { BEGIN, SPAN, TOLD } from "./invented.ts";
 import { sinceBegin, windowShown } from "./reading.ts";
 import { complete, picture, withInvented, type Opened } from "./stage.ts";
 
@@ -19,7 +19,7 @@ withInvented("traces that grow", (stage) => {
   beforeEach(() => {
     const { server } = stage;
     [server.live, server.waiting, server.lost, server.holes, server.instance] = ["recording", null, 0, [], `started ${Math.random()}`];
-    server.grown = FIRST_NS;
+    [server.grown, server.slowMs] = [FIRST_NS, 0];
     server.listing.until = BEGIN + BigInt(FIRST_NS);
     server.recorder.clear();
   });
@@ -106,6 +106,23 @@ withInvented("traces that grow", (stage) => {
     expect(jumps.length).toBeLessThanOrEqual(steps.length / 30);
     expect((await windowShown(page)).span).toBe(200e6);
     expect(new URL(page.url()).hash).toBe("#follow=200000000");
+    await page.close();
+  });
+
+  test("are followed where each answer takes longer than it takes until there is more", async () => {
+    const { server } = stage;
+    server.slowMs = 3 * TICK_MS;
+    const page = await open("#follow=200000000");
+    await complete(page);
+    // So little that there is more for a minute.
+    const tick = 1_000_000;
+    start(tick);
+    for (const ticks of [5, 15, 25]) {
+      await expect.poll(async () => (await windowShown(page)).end).toBeGreaterThan(FIRST_NS + ticks * tick);
+      // All that was asked for is there at times.
+      await complete(page);
+    }
+    expect(server.grown).toBeLessThan(SPAN);
     await page.close();
   });
 

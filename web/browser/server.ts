@@ -32,6 +32,8 @@ export interface StandIn {
   read: number;
   /** It answers questions for tiles with this status instead. */
   refusal: number | null;
+  /** It answers questions for tiles so much later. */
+  slowMs: number;
   /** Questions for tiles that were answered. */
   readonly asked: string[];
   /** How many nanoseconds of the trace were there when each of them was answered. */
@@ -88,6 +90,7 @@ export async function serve(folder: string): Promise<StandIn> {
     url: `http://127.0.0.1:${portOf(server)}`,
     read: 1,
     refusal: null,
+    slowMs: 0,
     asked: [],
     grownWhenAsked: [],
     canFilter: true,
@@ -256,7 +259,7 @@ function tiles(standIn: StandIn, url: URL, request: IncomingMessage, response: S
   const live = standIn.live === null ? { readNs: SPAN * read } : { readNs: standIn.grown, endNs: standIn.grown, holes: standIn.holes };
   const found = answer(Number(get("level")), BigInt(get("first")), Number(get("count")), tracks, { ...live, events });
   response.setHeader("Content-Type", "application/octet-stream");
-  response.end(Buffer.from(encodeAnswer(found)));
+  setTimeout(() => response.end(Buffer.from(encodeAnswer(found))), standIn.slowMs);
 }
 
 /** As much of the API's description as the page reads. */

@@ -98,6 +98,16 @@ export class TileFetcher {
     );
   }
 
+  /** Whether answers about the parts on the screen are still to come. After a request that failed, none is until it is tried again. */
+  get isAsking(): boolean {
+    const { wish } = this;
+    if (wish === null || this.waiting !== null) {
+      return false;
+    }
+    const isOnTheWay = this.flights.some((flight) => wish.seen.some((part) => this.serves(flight.question, part)));
+    return isOnTheWay || (this.questionsLeft > 0 && wish.seen.some((part) => this.missing(part, wish.version).length > 0));
+  }
+
   private pump(): void {
     while (this.wish !== null && this.waiting === null && this.flights.length < FLIGHTS_MAX && this.questionsLeft > 0) {
       const next = this.next(this.wish);
@@ -162,7 +172,6 @@ export class TileFetcher {
       return;
     }
     this.failures++;
-    this.audience.failed(fault);
     // A request that will not go better is sent again all the same, but only when the window has moved or the server has something new.
     if (passes(fault.kind)) {
       this.waiting = setTimeout(() => {
@@ -174,6 +183,7 @@ export class TileFetcher {
     } else {
       this.wish = null;
     }
+    this.audience.failed(fault);
   }
 
   /** Whether something that a question asks for is in a part, as it is wanted now. */

@@ -178,9 +178,13 @@ class Conductor {
         if (tiles.some((tile) => valueMax(tile) >= valuesKnown(store.state.catalogue))) {
           void this.refreshCatalogue();
         }
+        this.rest();
       },
       // The fetcher asks for tiles again.
-      failed: (fault) => this.tell(fault),
+      failed: (fault) => {
+        this.tell(fault);
+        this.rest();
+      },
     });
   }
 
@@ -373,6 +377,7 @@ class Conductor {
     const { status, view } = state;
     const width = widthOf(state);
     if (status === null || view === null || width <= 0 || !(state.isCatalogued || this.hasAsked)) {
+      this.pace.answered();
       return;
     }
     this.hasAsked = true;
@@ -395,6 +400,14 @@ class Conductor {
     const isFiltering = this.isFiltering(status);
     this.page.store.update((now) => (now.complete === complete && now.isFiltering === isFiltering ? now : { ...now, complete, isFiltering }));
     this.reach();
+    this.rest();
+  }
+
+  /** The next version may be taken once all that is on the screen has come in this one. */
+  private rest(): void {
+    if (!this.fetcher.isAsking) {
+      this.pace.answered();
+    }
   }
 
   /** The window with the part that it is about to show, where it goes along: that is asked for like the visible part. */
