@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Measures what conditions cost that the kernel asks of its records. Root runs it.
+
+    kernel_filter.py --kymo KYMO [--rounds 9]
+
+A program makes system calls on one CPU while kymo records the begin of each, with a filter of 0, 1, 10 or 50 comparisons of which the
+last one decides. Each round does each job once, in turn; the result is the median over the rounds, and goes to
+bench/results/kernel-filter-MACHINE-DATE.md.
+
+    kept       the last comparison is true: how much longer a call takes than with a record of each and no filter
+    let go     none is true: how much longer than without a recorder; the kernel takes the record back
+"""
+
+import argparse
+import datetime
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+
+import run
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILT = run.STORE / "kernel"
+CALLS = 1_000_000
+COUNTS = (1, 10, 50)
+REQUIRED = {1: (5, 2, 28), 10: (20, 10, 75), 50: (60, 40, 289)}
+# No thread has such a number, and no two follow each other: they would be one comparison.
+FIRST_THREAD = 5_000_000
+
+
+def comparisons(count, is_kept):
+    never = [f"tid == {FIRST_THREAD + 2 * number}" for number in range(count - 1)]
+    return " || ".join([*never, "tid > 0" if is_kept else f"tid == {FIRST_THREAD + 2 * count}"])
+
+
+def nanos(output):
+    return float(re.search(r"^(\d+\.\d{3})$", output, re.M).group(1))
+
+
+def alone():
+    return nanos(subprocess.run([BUILT / "calls", str(CALLS)], capture_output=True, text=True, check=True).stdout)
+
+
+def recorded(command, folder, filter_text):
+    trace = folder / "trace"
+    shutil.rmtree(trace, ignore_errors=True)
+    words = [command, "record", "--kernel=raw_syscalls:sys_enter", "--kernel-texts=none", "--kernel-buffer=64MiB", "--output", trace]
+    words += ["--kernel-filter", filter_text] if filter_text else []
+    done = subprocess.run([*words, "--", BUILT / "calls", str(CALLS)], capture_output=True, text=True, check=True)
+    return nanos(done.stdout)
+
+
+def jobs(command, folder):
+    yield "no recorder", alone
+    yield "no filter", lambda: recorded(command, folder, None)
+    for count in COUNTS:
+        for is_kept in (True, False):
+            text = comparisons(count, is_kept)
+            yield f"{count}, {'kept' if is_kept else 'let go'}", lambda text=text: recorded(command, folder, text)
+
+
+def main():
+    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words.add_argument("--kymo", required=True)
+    words.add_argument("--rounds", type=int, default=9)
+    words = words.parse_args()
+    BUILT.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["cc", "-O2", "-o", BUILT / "calls", HERE / "kernel/calls.c"], check=True)
+    busy, found = os.getloadavg()[0], {}
+    with tempfile.TemporaryDirectory(dir=run.STORE) as folder:
+        for _ in range(words.rounds):
+            for name, job in jobs(words.kymo, pathlib.Path(folder)):
+                found.setdefault(name, []).append(job())
+    write(found, busy)
+
+
+def write(found, busy):
+    median = {name: statistics.median(values) for name, values in found.items()}
+    machine = run.machine()
+    text = [f"# Filters of the kernel: {machine}, {datetime.date.today()}, kernel {os.uname().release}, load {busy:.1f} before the first run", ""]
+    text += ["| comparisons | required, ns | aim | LTTng's in user space | added to a call that is recorded, ns | a call that is let go, above none recorded |"]
+    text += ["|---|---|---|---|---|---|"]
+    for count in COUNTS:
+        required, aim, peer = REQUIRED[count]
+        kept, gone = median[f"{count}, kept"] - median["no filter"], median[f"{count}, let go"] - median["no recorder"]
+        text.append(f"| {count} | {required} | {aim} | {peer} | {kept:.1f} | {gone:.1f} |")
+    text += ["", "| job | ns of a call: median | lowest | highest | runs |", "|---|---|---|---|---|"]
+    text += [f"| {name} | {median[name]:.1f} | {min(values):.1f} | {max(values):.1f} | {len(values)} |" for name, values in found.items()]
+    name = re.sub("[^a-z0-9]+", "-", machine.lower()).strip("-")
+    path = HERE / "results" / f"kernel-filter-{name}-{datetime.date.today()}.md"
+    path.write_text("\n".join(text) + "\n")
+    print(path.read_text())
+
+
+if __name__ == "__main__":
+    main()
