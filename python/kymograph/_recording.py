@@ -57,8 +57,8 @@ def record(
 
     >>> output = tempfile.mkdtemp() + "/trace"
     >>> recording = kymograph.record(["sh", "-c", "echo hello >&2; exit 3"], capture_output=True, output=output)
-    >>> recording.status, [(event.name, event["line"]) for event in recording.trace]
-    (3, [('output:stderr', 'hello')])
+    >>> recording.status, [event["line"] for event in recording.trace.messages("output:stderr")]
+    (3, ['hello'])
     """
     words = _options(options)
     if command is None:
@@ -113,12 +113,11 @@ class Recording:
         """Limits of its rules (``only=``), by their names."""
         return RuleLimits(self)
 
-    def stop(self) -> Trace:
-        """Ends the session, and opens its trace. It may have ended before."""
+    def stop(self) -> None:
+        """Ends the session; it may have ended before."""
         if self._ended is None:
             summaries = json.loads(_asked("stop", self.session, "--json", may_be_incomplete=True))
             self._ended = summaries[0]
-        return self.trace
 
     def snapshot(self, output: StrPath | None = None) -> Trace:
         """Writes what a flight recorder (``mode="overwrite"``) keeps now, and opens it."""
@@ -269,14 +268,15 @@ def _recorded(program: list[str], words: list[str]) -> Recording:
 def _pass(child: subprocess.Popen[bytes], told: bytearray) -> None:
     """Passes on what the command and its program write to standard error, and keeps the end of it."""
     assert child.stderr is not None
-    while some := os.read(child.stderr.fileno(), _CHUNK):
-        told += some
-        del told[:-_CHUNK]
-        try:
-            os.write(2, some)
-        except OSError:
-            # It is closed.
-            continue
+    with child.stderr as stream:
+        while some := os.read(stream.fileno(), _CHUNK):
+            told += some
+            del told[:-_CHUNK]
+            try:
+                os.write(2, some)
+            except OSError:
+                # It is closed.
+                continue
 
 
 def _waited(child: subprocess.Popen[bytes]) -> int:

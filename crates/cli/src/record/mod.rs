@@ -197,6 +197,13 @@ fn this_program() -> Vec<OsString> {
         .get(1)
         .map(PathBuf::from)
         .filter(|path| path.is_file() && path.file_name().is_some_and(|name| name == "kymo"));
-    let script = script.and_then(|path| std::path::absolute(path).ok());
-    std::iter::once(own).chain(script.map(OsString::from)).collect()
+    match script.and_then(|path| std::path::absolute(path).ok()) {
+        // It names its interpreter, which may be a link in an environment: the file behind it knows nothing of that.
+        Some(script) if is_executable(&script) => vec![script.into()],
+        script => std::iter::once(own).chain(script.map(OsString::from)).collect(),
+    }
+}
+
+fn is_executable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
