@@ -74,6 +74,11 @@ impl BtfExtension {
         Some(SourceLine { file: types.text(file).to_owned(), line: place >> 10, text })
     }
 
+    /// Types whose members relocations find.
+    pub(crate) fn related_types(&self) -> impl Iterator<Item = u32> {
+        self.relocations.values().flatten().map(|relocation| relocation.type_number)
+    }
+
     /// Relocations of so many instructions of a section from one on.
     pub(crate) fn relocations(&self, section: &str, first: usize, count: usize) -> &[CoreRelocation] {
         let Some(rows) = self.relocations.get(section) else { return &[] };

@@ -123,6 +123,14 @@ impl BpfObject {
         link::link(&self.parts, program.span, target)
     }
 
+    /// Whether instructions find members of a structure by CO-RE relocations, so that it can be another one elsewhere.
+    #[must_use]
+    pub fn has_relocations_of(&self, structure: u32) -> bool {
+        let Some(types) = &self.parts.types else { return false };
+        let is_it = |number: u32| types.plain(number).is_some_and(|(plain, _)| plain == structure);
+        self.parts.extension.related_types().any(is_it)
+    }
+
     /// The line of the source that an instruction of a linked program was made of.
     #[must_use]
     pub fn line(&self, linked: &LinkedProgram, at: usize) -> Option<SourceLine> {

@@ -11,6 +11,7 @@ mod message;
 mod analyses;
 mod answer;
 mod arguments;
+mod bpf;
 mod check;
 mod count;
 mod cut;
@@ -291,6 +292,7 @@ fn run(arguments: &Arguments) -> Result<CommandOutcome, StopReason> {
             Some(session) => roles::run(&session, arguments),
             None => Ok(CommandOutcome::Incomplete),
         },
+        Command::Bpf(arguments) => bpf::run(arguments),
         Command::Schema(arguments) => schema::run(arguments),
         Command::Index(arguments) => Ok(index::run(arguments)?),
         Command::Check(arguments) => Ok(check::run(arguments)?),

@@ -11,11 +11,13 @@
 //! sql        tables for queries                  messages   batches for Python
 //! cut        parts of traces as traces           export     tables as files     captures   packets as files
 //! follow     traces that grow                    notes      people's notes beside traces
+//! bpf        users' eBPF programs over events
 //!
 //! open needs cache; print, events, answers need open and parallel; sql and timeline need answers
 //! ```
 
 mod answers;
+pub mod bpf;
 mod cache;
 mod captures;
 mod cut;

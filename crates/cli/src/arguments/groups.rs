@@ -26,7 +26,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("Look at a trace", &["info", "view", "print", "check", "metadata"]),
-    ("Ask questions", &[BEFORE_ANALYSES, "state", "analyse", "sql", "filter", "roles"]),
+    ("Ask questions", &[BEFORE_ANALYSES, "state", "analyse", "sql", "filter", "bpf", "roles"]),
     ("Change a trace", &["cut", "index"]),
     ("For other programs", &["export", "lami", "completions", "man"]),
 ];

@@ -1,6 +1,7 @@
 //! The arguments of the command line.
 
 mod analyses;
+mod bpf;
 mod groups;
 mod lami;
 mod print;
@@ -26,6 +27,7 @@ pub(crate) use analyses::{
     AnalysisArguments, BreakdownArguments, FaceArguments, NamedAnalysisArguments, PairsArguments, PeriodsArguments,
     SpanArguments, StateArguments, Top, WantedArguments,
 };
+pub(crate) use bpf::{BpfArguments, BpfCommand, BpfRunArguments, BpfShowArguments};
 pub(crate) use lami::LamiArguments;
 pub(crate) use print::{Color, FieldChoice, Format, NameChoice, PrintArguments};
 pub(crate) use reading::{ImportArguments, ReadingArguments};
@@ -134,6 +136,8 @@ pub(crate) enum Command {
     Sql(Absent),
     /// Explain a filter expression, and report its errors
     Filter(FilterArguments),
+    /// Show eBPF objects that clang has compiled, and run their programs over the events of a trace
+    Bpf(BpfArguments),
     /// Show how analyses interpret the events of a trace, and write the mapping to a file
     Roles(RolesArguments),
     /// Define events once: make headers, modules, metadata and documentation from a schema

@@ -5,6 +5,7 @@
 mod alone;
 #[cfg(target_os = "linux")]
 mod beginnings;
+mod bpf;
 #[cfg(target_os = "linux")]
 mod c_programs;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,284 @@
+//! `kymo bpf`
+
+mod words;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use kymo_session::bpf::{
+    AttachPoint, BpfFailure, BpfMapContents, BpfObject, BpfOutput, BpfProgramRuns, BpfQuestion, BpfRuns, BpfValueType,
+    ObjectMap, ObjectProgram, bpf_refusal,
+};
+use kymo_session::{Session, Zone};
+use serde_json::{Value, json};
+
+use crate::CommandOutcome;
+use crate::answer::words::InstantFormat;
+use crate::arguments::{BpfArguments, BpfCommand, BpfRunArguments, BpfShowArguments};
+use crate::message::plain_output;
+use crate::select::selection;
+use crate::show::{self, counted};
+use crate::stop::StopReason;
+
+/// Bytes of an object at most.
+const OBJECT_MAX: u64 = 64 << 20;
+/// Classes that a program does not fit, of which the reasons are shown.
+const UNFIT_MAX: usize = 5;
+
+pub(crate) fn run(arguments: &BpfArguments) -> Result<CommandOutcome, StopReason> {
+    match &arguments.command {
+        BpfCommand::Show(arguments) => show(arguments),
+        BpfCommand::Run(arguments) => match crate::open(&arguments.common, 0) {
+            Some(session) => run_over(&Arc::new(session), arguments),
+            None => Ok(CommandOutcome::Incomplete),
+        },
+    }
+}
+
+fn object(path: &Path) -> Result<BpfObject, StopReason> {
+    let name = path.display();
+    let size = std::fs::metadata(path).map_err(|error| StopReason::unanswerable(&format!("{name}: {error}")))?.len();
+    if size > OBJECT_MAX {
+        let sentence = format!("{name}: it has {size} bytes; objects have at most {OBJECT_MAX}");
+        return Err(StopReason::unanswerable(&sentence));
+    }
+    let bytes = std::fs::read(path).map_err(|error| StopReason::unanswerable(&format!("{name}: {error}")))?;
+    BpfObject::read(&bytes).map_err(|problem| StopReason::unanswerable(&format!("{name}: {problem}")))
+}
+
+/// Why a program does not run in user space; `None`: it does.
+fn refusal(object: &BpfObject, program: &ObjectProgram) -> Option<String> {
+    match &program.attach {
+        AttachPoint::Event(_) => bpf_refusal(object, program).map(|problem| problem.to_string()),
+        AttachPoint::Kernel { place, .. } => Some(format!("it attaches to {place}")),
+        AttachPoint::Unknown => {
+            Some(format!("section {} is none of libbpf's, and none of `kymo/EVENT`", program.section))
+        }
+    }
+}
+
+fn show(arguments: &BpfShowArguments) -> Result<CommandOutcome, StopReason> {
+    let object = object(&arguments.object)?;
+    let mut is_refused = false;
+    let programs: Vec<(&ObjectProgram, Option<String>)> =
+        object.programs().iter().map(|program| (program, refusal(&object, program))).collect();
+    for (program, refusal) in &programs {
+        is_refused |= matches!(program.attach, AttachPoint::Event(_)) && refusal.is_some();
+    }
+    let mut out = plain_output();
+    if arguments.json {
+        let programs: Vec<Value> = programs.iter().map(|(program, refusal)| program_json(program, refusal)).collect();
+        let maps: Vec<Value> = object.maps().iter().map(map_json).collect();
+        let has_types = object.types().is_some();
+        let all = json!({ "license": object.license(), "types": has_types, "programs": programs, "maps": maps });
+        writeln!(out, "{all}")?;
+    } else {
+        show_object(&object, &programs, &mut out)?;
+    }
+    out.flush()?;
+    Ok(if is_refused { CommandOutcome::Incomplete } else { CommandOutcome::Complete })
+}
+
+fn show_object(
+    object: &BpfObject,
+    programs: &[(&ObjectProgram, Option<String>)],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    writeln!(out, "license: {}", object.license().unwrap_or("none"))?;
+    if object.types().is_none() {
+        writeln!(out, "types: none; `clang -g` writes them, and maps and fields need them")?;
+    }
+    for (program, refusal) in programs {
+        let size = counted(program.instructions() as u64, "instruction");
+        writeln!(out, "\nprogram {}: {}, {size}", program.name, program.section)?;
+        if let (AttachPoint::Event(_), Some(context)) = (&program.attach, context(object, program)) {
+            writeln!(out, "  context: {}", words::definition(&context))?;
+        }
+        match refusal {
+            None => writeln!(out, "  runs in user space: yes, over events of traces")?,
+            Some(why) => writeln!(out, "  runs in user space: no, {why}")?,
+        }
+    }
+    for map in object.maps() {
+        writeln!(out, "\nmap {}: {}, {}", map.name, map.type_name(), size(map))?;
+        let has_keys = map.key_bytes > 0 && !map.is_variables();
+        let parts = [("key", map.key.as_ref().filter(|_| has_keys)), ("value", map.value.as_ref())];
+        for (name, part) in parts {
+            if let Some(part) = part {
+                writeln!(out, "  {name}: {}", words::definition(part))?;
+            }
+        }
+        if let Err(why) = map.definition() {
+            writeln!(out, "  in user space: no, it is one {why}")?;
+        }
+    }
+    Ok(())
+}
+
+fn context(object: &BpfObject, program: &ObjectProgram) -> Option<BpfValueType> {
+    let types = object.types()?;
+    Some(BpfValueType::of(types, types.first_argument(&program.name)?))
+}
+
+fn size(map: &ObjectMap) -> String {
+    if map.type_name() == "ringbuf" {
+        return show::bytes(map.entries_max.into());
+    }
+    let of_each =
+        format!("keys of {} and values of {}", show::bytes(map.key_bytes.into()), show::bytes(map.value_bytes.into()));
+    if map.is_variables() {
+        show::bytes(map.value_bytes.into())
+    } else if map.entries_max == 1 {
+        format!("1 entry, {of_each}")
+    } else {
+        format!("at most {} entries, {of_each}", map.entries_max)
+    }
+}
+
+fn program_json(program: &ObjectProgram, refusal: &Option<String>) -> Value {
+    let (place, target) = match &program.attach {
+        AttachPoint::Event(events) => ("events of traces", events.as_str()),
+        AttachPoint::Kernel { place, target } => (*place, target.as_str()),
+        AttachPoint::Unknown => ("unknown", ""),
+    };
+    json!({
+        "name": program.name, "section": program.section, "place": place, "target": target,
+        "instructions": program.instructions(), "user_space": refusal.is_none(), "refusal": refusal,
+    })
+}
+
+fn map_json(map: &ObjectMap) -> Value {
+    json!({
+        "name": map.name, "type": map.type_name(), "key_size": map.key_bytes, "value_size": map.value_bytes,
+        "max_entries": map.entries_max, "variables": map.is_variables(), "read_only": map.is_read_only,
+        "key": map.key.as_ref().map(words::type_json), "value": map.value.as_ref().map(words::type_json),
+        "user_space": map.definition().is_ok(), "refusal": map.definition().err(),
+    })
+}
+
+fn run_over(session: &Arc<Session>, arguments: &BpfRunArguments) -> Result<CommandOutcome, StopReason> {
+    let object = object(&arguments.object)?;
+    let events: Vec<String> = object
+        .programs()
+        .iter()
+        .filter_map(|program| match &program.attach {
+            AttachPoint::Event(events) => Some(events.clone()),
+            _ => None,
+        })
+        .collect();
+    let selection = selection(session, &events, arguments.filter.as_deref(), Zone::Local)?;
+    let question = BpfQuestion { selection, ..BpfQuestion::default() };
+    let times = InstantFormat::new(session.times_are_unix(), Zone::Local, false);
+    let mut out = plain_output();
+    let (mut written, mut is_first) = (Ok(()), true);
+    let put = |output: BpfOutput<'_>| {
+        let line = if arguments.json { output_json(&output).to_string() } else { output_line(&output, &times) };
+        is_first = false;
+        if written.is_ok() {
+            written = writeln!(out, "{line}");
+        }
+    };
+    let runs = session.run_bpf(&object, &question, put).map_err(|failure| stop(&arguments.object, &failure))?;
+    written?;
+    for map in &runs.maps {
+        if arguments.json {
+            writeln!(out, "{}", contents_json(map))?;
+            continue;
+        }
+        if !std::mem::take(&mut is_first) {
+            writeln!(out)?;
+        }
+        words::show_map(map, &mut out)?;
+    }
+    if arguments.json {
+        runs.programs.iter().try_for_each(|program| writeln!(out, "{}", runs_json(program)))?;
+    } else {
+        let ran: Vec<String> =
+            runs.programs.iter().map(|program| format!("{} {}", program.name, counted(program.runs, "time"))).collect();
+        let space = if is_first { "" } else { "\n" };
+        writeln!(out, "{space}programs ran: {}", ran.join(", "))?;
+    }
+    out.flush()?;
+    let outcome = show::report(&runs.report, arguments.common.strict);
+    Ok(if tell(&runs) { outcome } else { CommandOutcome::Incomplete })
+}
+
+fn stop(path: &Path, failure: &BpfFailure) -> StopReason {
+    let name = path.display();
+    let help = match failure {
+        BpfFailure::NoProgram | BpfFailure::Program { .. } => {
+            format!("help: `kymo bpf show {name}` tells where each program can run\n")
+        }
+        BpfFailure::Maps(_) | BpfFailure::Messages(_) => String::new(),
+    };
+    StopReason::Expression(format!("error: {name}: {failure}\n{help}"))
+}
+
+/// Reports programs that stopped, do not fit, or lost records; whether there are none.
+fn tell(runs: &BpfRuns) -> bool {
+    let mut is_whole = true;
+    for program in &runs.programs {
+        for (class, why) in program.unfit.iter().take(UNFIT_MAX) {
+            message!("warning: program {} does not run over `{class}`: {why}", program.name);
+            is_whole = false;
+        }
+        if let Some(more) = program.unfit.len().checked_sub(UNFIT_MAX).filter(|more| *more > 0) {
+            message!("warning: nor does it over {}", counted(more as u64, "more class"));
+        }
+        if let Some(why) = &program.first_stop {
+            let times = format!("{} of {}", program.stopped, counted(program.runs, "time"));
+            message!("warning: program {} stopped {times} before its end, first at {why}", program.name);
+            is_whole = false;
+        }
+    }
+    if runs.lost > 0 {
+        message!("warning: {} found no room in a ring", counted(runs.lost, "record"));
+        is_whole = false;
+    }
+    is_whole
+}
+
+fn output_line(output: &BpfOutput<'_>, times: &InstantFormat) -> String {
+    let time = |nanos: &Option<i64>| nanos.map_or_else(String::new, |nanos| format!("[{}] ", times.word(nanos)));
+    match output {
+        BpfOutput::Record { nanos, map, value } => format!("{}{}: {}", time(nanos), map.name, words::text(value)),
+        BpfOutput::Line { nanos, text } => format!("{}{text}", time(nanos)),
+    }
+}
+
+fn output_json(output: &BpfOutput<'_>) -> Value {
+    match output {
+        BpfOutput::Record { nanos, map, value } => {
+            json!({ "kind": "record", "time_ns": nanos, "map": map.name, "value": words::value_json(value) })
+        }
+        BpfOutput::Line { nanos, text } => json!({ "kind": "line", "time_ns": nanos, "text": text }),
+    }
+}
+
+fn contents_json(contents: &BpfMapContents) -> Value {
+    let is_per_cpu = contents.map.type_name().contains("percpu");
+    let entries = contents.entries.iter().map(|entry| {
+        let key = words::value_json(&entry.key);
+        let mut values = entry.values.iter().map(|(cpu, value)| (*cpu, words::value_json(value)));
+        if is_per_cpu {
+            let values: Vec<Value> = values.map(|(cpu, value)| json!({ "cpu": cpu, "value": value })).collect();
+            json!({ "key": key, "values": values })
+        } else {
+            json!({ "key": key, "value": values.next().map(|(_, value)| value) })
+        }
+    });
+    let entries: Vec<Value> = entries.collect();
+    json!({
+        "kind": "map", "name": contents.map.name, "type": contents.map.type_name(), "entries": entries,
+        "zero_entries": contents.zeros,
+    })
+}
+
+fn runs_json(program: &BpfProgramRuns) -> Value {
+    let unfit: Vec<Value> = program.unfit.iter().map(|(class, why)| json!({ "class": class, "reason": why })).collect();
+    json!({
+        "kind": "program", "name": program.name, "events": program.events, "runs": program.runs,
+        "stopped": program.stopped, "first_stop": program.first_stop, "unfit": unfit,
+    })
+}
