@@ -210,6 +210,8 @@ fn programs_that_do_not_fit_or_stop_are_told() {
         #define SEC(name) __attribute__((section(name), used))
         struct other { unsigned id; char name; };
         struct end { unsigned id; };
+        struct more { unsigned id; unsigned missing; };
+        SEC("kymo/jobs:b*") int lacks(struct more *event) { return event->missing; }
         SEC("kymo/jobs:submit") int wrong(struct other *event) { return event->name; }
         SEC("kymo/jobs:end") int stops(struct end *event) {
             return event->id % 2 ? 0 : *(volatile int *) 8;
@@ -220,8 +222,10 @@ fn programs_that_do_not_fit_or_stop_are_told() {
     assert_eq!(done.status.code(), Some(1), "{told}");
     let unfit = "program wrong does not run over `jobs:submit`: member name of struct other is s8, and the event's field is a text";
     assert!(told.contains(unfit), "{told}");
+    let unfit = "program lacks does not run over `jobs:begin`: struct more has a member missing, and the event has no such field: with ";
+    assert!(told.contains(unfit), "{told}");
     assert!(told.contains("program stops stopped 200 of 400 times before its end, first at instruction "), "{told}");
-    assert!(told.contains("a null pointer") && told.contains("programs.c:7: `return event->id % 2"), "{told}");
+    assert!(told.contains("a null pointer") && told.contains("programs.c:9: `return event->id % 2"), "{told}");
 
     let none =
         Compiled::new("__attribute__((section(\"xdp\"), used)) int a(void *x) { return 0; }").expect("clang is here");
