@@ -8,6 +8,7 @@ import { createInterface } from "node:readline";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findBrowser, rested } from "./browser.ts";
+import { PATIENCE_MS } from "./patience.ts";
 import { proxied, type Proxy } from "./proxy.ts";
 
 const executablePath = findBrowser();
@@ -81,6 +82,7 @@ describe.runIf(executablePath !== null && kymo !== undefined)("what is declared"
   async function open(hash: string, more: { readonly colorScheme?: "light" | "dark"; readonly width?: number } = {}): Promise<{ page: Page; faults: string[] }> {
     const faults: string[] = [];
     const page = await browser.newPage({ colorScheme: more.colorScheme ?? "light", viewport: { width: more.width ?? 1280, height: 860 } });
+    page.setDefaultTimeout(PATIENCE_MS);
     page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
     page.on("pageerror", (error) => faults.push(String(error)));
     await page.goto(`${url}${hash}`);

@@ -21,7 +21,7 @@ function timeText(time: bigint): string {
 
 /** What is saved when something is done. */
 async function savedBy(page: Page, act: () => Promise<void>): Promise<{ name: string; bytes: Buffer }> {
-  const waiting = page.waitForEvent("download", { timeout: 100_000 });
+  const waiting = page.waitForEvent("download");
   await act();
   const download = await waiting;
   return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };

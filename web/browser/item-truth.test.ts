@@ -15,9 +15,6 @@ const TRACES = [
 /** Events that are gone through. */
 const STEPS = 12;
 
-/** However busy the machine is, it is waited for. */
-const PATIENCE = { timeout: 20_000 };
-
 /** JSON without what only makes it readable. */
 function compact(text: string): string {
   return text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, (_, quoted: string | undefined) => quoted ?? "");
@@ -54,8 +51,8 @@ withRecorded("an item of %s", TRACES, (stage, { name, trace, range }) => {
         if (key === "," || time !== times[0]) {
           await page.keyboard.press(key);
         }
-        await expect.poll(() => rested(page).then(() => new URL(page.url()).hash), PATIENCE).toContain(`item=${time}~all/events`);
-        await expect.poll(() => page.locator(".inspected").getAttribute("aria-busy"), PATIENCE).toBe("false");
+        await expect.poll(() => rested(page).then(() => new URL(page.url()).hash)).toContain(`item=${time}~all/events`);
+        await expect.poll(() => page.locator(".inspected").getAttribute("aria-busy")).toBe("false");
         expect(lines.filter((line) => timeOf(line) === time)).toContain(await told(page));
       }
     }
@@ -73,7 +70,7 @@ withRecorded("an item of %s", TRACES, (stage, { name, trace, range }) => {
     const [ran] = printed("--begin", range[0], "--end", range[1], "--event", "sched_switch", "--filter", "next_tid == 2673").filter((line) => BigInt(timeOf(line)) >= BigInt(wakeup));
     expect(runs).toBe(timeOf(ran ?? ""));
     await page.keyboard.press("]");
-    await expect.poll(() => rested(page).then(() => new URL(page.url()).hash), PATIENCE).toContain(`item=${runs}~thread/0/2673/state`);
+    await expect.poll(() => rested(page).then(() => new URL(page.url()).hash)).toContain(`item=${runs}~thread/0/2673/state`);
     await page.locator(".inspected h2", { hasText: /^running$/ }).waitFor();
     await page.keyboard.press("[");
     await page.locator(".inspected h2", { hasText: "wakes multithread (2673)" }).waitFor();
@@ -91,9 +88,9 @@ withRecorded("a duration of %s", [{ name: "the sample", trace: SAMPLE }] as cons
     const page = await stage.visit(`#item=${begin?.time}~${track}&panels=inspector&pin=${track}`, { width: 1400 });
     for (const [title, event, hex] of [["At its begin", "kymo:rpc_dispatch", begin?.payload.id], ["At its end", "kymo:rpc_reply", end?.payload.id]] as const) {
       const section = page.locator(".ends", { has: page.getByRole("heading", { name: `${title}: ${event}` }) });
-      await section.locator("tr", { hasText: `0x${BigInt(hex ?? 0).toString(16)}` }).waitFor(PATIENCE);
-      await section.locator("tr", { hasText: "page" }).first().waitFor(PATIENCE);
-      await section.locator("tr", { hasText: "server" }).first().waitFor(PATIENCE);
+      await section.locator("tr", { hasText: `0x${BigInt(hex ?? 0).toString(16)}` }).waitFor();
+      await section.locator("tr", { hasText: "page" }).first().waitFor();
+      await section.locator("tr", { hasText: "server" }).first().waitFor();
     }
     await picture(page, "item-ends");
     // A click on the event goes there.

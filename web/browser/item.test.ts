@@ -5,9 +5,6 @@ import { beforeEach, expect, test } from "vitest";
 import { rested } from "./browser.ts";
 import { complete, picture as pictureOf, withInvented, type Opened } from "./stage.ts";
 
-/** However busy the machine is, it is waited for. */
-const PATIENCE = { timeout: 20_000 };
-
 withInvented("what is picked", (stage) => {
   beforeEach(() => {
     stage.server.itemsRefusal = null;
@@ -40,8 +37,8 @@ withInvented("what is picked", (stage) => {
   async function stepped(page: Page, key: string): Promise<string> {
     const before = await itemOf(page);
     await page.keyboard.press(key);
-    await expect.poll(() => itemOf(page), PATIENCE).not.toBe(before);
-    await expect.poll(() => page.locator(".inspected").getAttribute("aria-busy"), PATIENCE).toBe("false");
+    await expect.poll(() => itemOf(page)).not.toBe(before);
+    await expect.poll(() => page.locator(".inspected").getAttribute("aria-busy")).toBe("false");
     return (await itemOf(page)) ?? "";
   }
 
@@ -116,12 +113,12 @@ withInvented("what is picked", (stage) => {
     expect(lines).toContain("ip: 0x4010A4 integer");
     expect(lines).toContain("procname: bash text");
     await page.getByRole("button", { name: "Copy next_comm" }).click();
-    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText()), PATIENCE).toBe("nginx");
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe("nginx");
     await page.getByRole("button", { name: "Copy time" }).first().click();
     const item = (await itemOf(page))?.split("~")[0];
-    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText()), PATIENCE).toBe(item);
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe(item);
     await page.getByRole("button", { name: "Copy all as JSON" }).click();
-    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText()), PATIENCE).toContain('"next_comm": "nginx"');
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toContain('"next_comm": "nginx"');
     await picture(page, "event-dark");
     await page.close();
   });
@@ -189,7 +186,7 @@ withInvented("what is picked", (stage) => {
     await picture(page, "arrow");
     await page.keyboard.press("]");
     await page.locator(".inspected h2", { hasText: "running on CPU 0" }).waitFor();
-    await expect.poll(() => itemOf(page), PATIENCE).toBe(run);
+    await expect.poll(() => itemOf(page)).toBe(run);
     await page.close();
   });
 
@@ -217,9 +214,9 @@ withInvented("what is picked", (stage) => {
     await page.mouse.move(x, y);
     await page.locator(".tooltip", { hasText: "wakes postgres (4712)" }).waitFor();
     await page.mouse.click(x, y);
-    await expect.poll(() => itemOf(page), PATIENCE).toBe(arrow);
+    await expect.poll(() => itemOf(page)).toBe(arrow);
     await page.mouse.click(x, y);
-    await expect.poll(() => itemOf(page), PATIENCE).not.toBe(arrow);
+    await expect.poll(() => itemOf(page)).not.toBe(arrow);
     await page.close();
   });
 
@@ -237,13 +234,13 @@ withInvented("what is picked", (stage) => {
     // It is in nobody's way: what is below it can be pointed at.
     expect(await page.evaluate(([x, y]) => document.elementFromPoint(x ?? 0, y ?? 0)?.closest(".tooltip") === null, [box.x + 5, box.y + 5])).toBe(true);
     await page.mouse.move(place.x + 40, place.y);
-    await expect.poll(async () => ((await tip.count()) === 0 ? 0 : ((await tip.boundingBox())?.x ?? 0)), PATIENCE).toBeGreaterThan(box.x + 30);
+    await expect.poll(async () => ((await tip.count()) === 0 ? 0 : ((await tip.boundingBox())?.x ?? 0))).toBeGreaterThan(box.x + 30);
     await page.mouse.wheel(0, 1);
-    await expect.poll(() => tip.count(), PATIENCE).toBe(0);
+    await expect.poll(() => tip.count()).toBe(0);
     await page.mouse.move(place.x, place.y);
     await tip.waitFor();
     await page.keyboard.press("d");
-    await expect.poll(() => tip.count(), PATIENCE).toBe(0);
+    await expect.poll(() => tip.count()).toBe(0);
     // Of a row that keys have reached.
     await page.mouse.move(2, 2);
     await page.getByRole("button", { name: "CPU 2", exact: true }).focus();
@@ -254,7 +251,7 @@ withInvented("what is picked", (stage) => {
     expect(await tip.textContent()).toContain("CPU 2: ");
     expect(await page.getByRole("button", { name: "CPU 2", exact: true }).getAttribute("aria-describedby")).toBe("tooltip");
     await page.keyboard.press("Tab");
-    await expect.poll(() => tip.count(), PATIENCE).toBe(0);
+    await expect.poll(() => tip.count()).toBe(0);
     await page.close();
   });
 

@@ -2,7 +2,7 @@
 // trace says, by the commands that read it. The program is the server of the examples, which works until it is stopped.
 
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { existsSync, mkdtempSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, mkdtempSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -14,6 +14,7 @@ import { Shape, parseJson } from "../src/model/json.ts";
 import { readRecording } from "../src/model/recording.ts";
 import { lengthOf, type TrackItems } from "../src/model/tile.ts";
 import { findBrowser, rested } from "./browser.ts";
+import { PATIENCE_MS } from "./patience.ts";
 import { proxied, type Proxy } from "./proxy.ts";
 import { windowShown } from "./reading.ts";
 import { DIST, KYMO, ROOT, Stage, complete, picture } from "./stage.ts";
@@ -25,6 +26,8 @@ const WORKS_FOR = "3600";
 /** Buckets of a tile that are compared, of a millisecond each: a level, and how many. */
 const LEVEL = 20;
 const BUCKETS = 256;
+/** Threads of the program that look into its cache. */
+const WORKERS = 2;
 /** A trace is as long as that before somebody scrolls back. */
 const LONG_NS = 3_000_000_000;
 
@@ -115,22 +118,43 @@ interface Printed {
   readonly name: string;
 }
 
-/** So much times may differ by how well a recorder knew its clock. */
-const CLOCK_NS = 20_000n;
+/** A recorder's clock, as a trace describes it. */
+interface TraceClock {
+  /** Ticks of a second, and when the first one was: in seconds since 1970, and in ticks beside. */
+  readonly frequency: bigint;
+  readonly seconds: bigint;
+  readonly ticks: bigint;
+}
+
+const SECOND = 1_000_000_000n;
+/** Times are rounded to nanoseconds before and after. */
+const ROUNDED_NS = 2n;
+
+function clockOf(trace: string): TraceClock {
+  const metadata = readFileSync(join(trace, "metadata"), "utf8");
+  const member = (name: string): bigint => BigInt(new RegExp(`\\bclock \\{[^}]*\\b${name} = (\\d+);`).exec(metadata)?.[1] ?? "no number");
+  return { frequency: member("freq"), seconds: member("offset_s"), ticks: member("offset") };
+}
+
+/** The time of the same tick of a clock that is known better: at its end a recording says anew how fast the clock runs, and when it began. */
+function retimed(time: bigint, before: TraceClock, now: TraceClock): bigint {
+  const ticks = ((time - before.seconds * SECOND) * before.frequency) / SECOND - before.ticks;
+  return now.seconds * SECOND + ((ticks + now.ticks) * SECOND) / now.frequency;
+}
 
 /** The time that a list has written. */
 function sinceBeginOf(text: string): bigint {
   const [, whole = "0", part = "0"] = /^(\d+)\.(\d+)$/.exec(text.replace(/[\s\u202f]|s$/g, "")) ?? [];
-  return BigInt(whole) * 1_000_000_000n + BigInt(part.padEnd(9, "0"));
+  return BigInt(whole) * SECOND + BigInt(part.padEnd(9, "0"));
 }
 
 /** What `kymo print` says of a time: from `begin` to before `end`. */
 function printed(trace: string, begin: bigint, end: bigint, ...more: string[]): Printed[] {
-  const seconds = (time: bigint): string => `${time / 1_000_000_000n}.${(time % 1_000_000_000n).toString().padStart(9, "0")}`;
+  const seconds = (time: bigint): string => `${time / SECOND}.${(time % SECOND).toString().padStart(9, "0")}`;
   const text = execFileSync(KYMO ?? "", ["print", "--clock-seconds", "--begin", seconds(begin), "--end", seconds(end - 1n), ...more, trace], { maxBuffer: 1 << 30 }).toString();
   return text.split("\n").filter((line) => line !== "").map((line) => {
     const [, whole = "0", part = "0", name = ""] = /^\[(\d+)\.(\d{9})\] \([^)]*\) (?:\S+ )?([\w:]+): \{/.exec(line) ?? [];
-    return { time: BigInt(whole) * 1_000_000_000n + BigInt(part), name };
+    return { time: BigInt(whole) * SECOND + BigInt(part), name };
   });
 }
 
@@ -152,11 +176,12 @@ describe.runIf(findBrowser() !== null && KYMO !== undefined && process.platform 
     return page.$$eval(".event-body .event-row", (rows) => rows.map((row) => [".time", ".event"].map((of) => row.querySelector(of)?.textContent ?? "")));
   }
 
-  test("grows, is held back, and what is seen then is what the finished trace says", { timeout: 600_000 }, async () => {
+  test("grows, is held back, and what is seen then is what the finished trace says", { timeout: 900_000 }, async () => {
     const page = await stage.visit("#panels=drawer.events");
-    await expect.poll(() => chip(page).textContent(), { timeout: 60_000 }).toMatch(/^● Live( · \d+\.\d s behind)?$/);
+    await expect.poll(() => chip(page).textContent()).toMatch(/^● Live( · .* behind)?$/);
     const first = await windowShown(page);
-    await expect.poll(async () => (await windowShown(page)).end, { timeout: 120_000 }).toBeGreaterThan(Math.max(first.end, LONG_NS));
+    expect(first.end).toBeGreaterThan(0);
+    await expect.poll(async () => (await windowShown(page)).end).toBeGreaterThan(Math.max(first.end, LONG_NS));
     expect(await page.locator(".label").count()).toBeGreaterThan(0);
     await picture(page, "session-live");
 
@@ -178,9 +203,12 @@ describe.runIf(findBrowser() !== null && KYMO !== undefined && process.platform 
     const rows = await rowsOf(page);
     await picture(page, "session-held-back");
 
-    // What the timeline is drawn from: a tile inside of what is there.
-    const tile = await tileIn(status.extent.begin, seen.begin);
-    expect(tile.answer.spans.map(({ quality }) => quality)).toEqual(["exact"]);
+    // What the timeline is drawn from: a tile inside of what is there, as soon as that is read.
+    const tileThere = (): ReturnType<typeof tileIn> => tileIn(status.extent.begin, seen.begin);
+    await expect.poll(async () => (await tileThere()).answer.spans.map(({ quality }) => quality)).toEqual(["exact"]);
+    const tile = await tileThere();
+    const output = readRecording(await stage.json("recording"))?.output ?? "";
+    const clock = clockOf(output);
 
     // One class is switched off, and the program is stopped, by the controls of the recorder.
     await page.keyboard.press("l");
@@ -191,36 +219,38 @@ describe.runIf(findBrowser() !== null && KYMO !== undefined && process.platform 
     await look.uncheck();
     await expect.poll(async () => readRecording(await stage.json("recording"))?.classes.find(({ name }) => name === "server:cache_look")?.isOn).toBe(false);
     const off = BigInt(Date.now() + 1) * 1_000_000n;
-    await expect.poll(async () => readStatus(await stage.json("timeline")).live?.watermark ?? 0n, { timeout: 60_000 }).toBeGreaterThan(off + 500_000_000n);
+    await expect.poll(async () => readStatus(await stage.json("timeline")).live?.watermark ?? 0n).toBeGreaterThan(off + 500_000_000n);
     await picture(page, "session-controls");
-    const output = readRecording(await stage.json("recording"))?.output ?? "";
     await page.getByRole("button", { name: "Stop recording" }).click();
     await page.getByRole("button", { name: "Stop", exact: true }).click();
-    await expect.poll(() => chip(page).textContent(), { timeout: 60_000 }).toBe("ended");
-    await page.waitForSelector(".badge.good");
+    await expect.poll(() => chip(page).textContent()).toBe("ended");
+    // The rest of the trace is read by threads that get only the processor time which other programs leave.
+    await page.waitForSelector(".badge.good", { timeout: 4 * PATIENCE_MS });
     await complete(page);
     await picture(page, "session-ended");
     const ended = readStatus(await stage.json("timeline"));
     expect(ended.live?.state).toBe("ended");
 
-    // The finished trace, as the command reads it.
+    // The finished trace, as the command reads it. Its clock is known better than that of the window was.
+    const better = clockOf(output);
+    const finished = (time: bigint): bigint => retimed(time, clock, better);
     // The list goes a little beyond the window, on both sides.
-    const truth = printed(output, status.extent.begin, seen.end + (seen.end - seen.begin));
-    // Recorders know their clock's frequency better the longer they record, and say it again: by so little times may be other ones in the end.
-    const told = rows.filter(([time]) => time !== "").map(([time = "", name = ""]) => ({ time: sinceBeginOf(time), name }));
-    const written = truth.map(({ time, name }) => ({ time: time - status.extent.begin, name }));
-    const isNear = (one: bigint, other: bigint): boolean => one - other < CLOCK_NS && other - one < CLOCK_NS;
-    const isSame = (from: number): boolean => told.every(({ time, name }, index) => written[from + index]?.name === name && isNear(written[from + index]?.time ?? 0n, time));
-    expect(written.findIndex((_, from) => isSame(from)), `${JSON.stringify(rows)} is in the finished trace`).toBeGreaterThanOrEqual(0);
+    const truth = printed(output, finished(status.extent.begin) - ROUNDED_NS, finished(seen.end + (seen.end - seen.begin)));
+    const told = rows.filter(([time]) => time !== "").map(([time = "", name = ""]) => ({ time: finished(status.extent.begin + sinceBeginOf(time)), name }));
+    const isNear = (one: bigint, other: bigint): boolean => one - other <= ROUNDED_NS && other - one <= ROUNDED_NS;
+    const isSame = (from: number): boolean => told.every(({ time, name }, index) => truth[from + index]?.name === name && isNear(truth[from + index]?.time ?? 0n, time));
+    expect(truth.findIndex((_, from) => isSame(from)), `${JSON.stringify(rows)} is in the finished trace`).toBeGreaterThanOrEqual(0);
     expect(ended.extent.begin).toBe(status.extent.begin);
     // Events at the edges of the tile may have gone to the other side of them.
-    const [fewest, most] = [CLOCK_NS, -CLOCK_NS].map((less) => printed(output, tile.begin + less, tile.end - less).length) as [number, number];
+    const [fewest, most] = [ROUNDED_NS, -ROUNDED_NS].map((less) => printed(output, finished(tile.begin) + less, finished(tile.end) - less).length) as [number, number];
     expect(fewest).toBeGreaterThan(0);
     expect(tile.events).toBeGreaterThanOrEqual(fewest);
     expect(tile.events).toBeLessThanOrEqual(most);
     const later = printed(output, off, ended.extent.end + 1n);
     expect(later.length).toBeGreaterThan(0);
-    expect(later.filter(({ name }) => name === "server:cache_look")).toEqual([]);
+    // A thread that had seen that its event is on may have written it only then, as it had to wait for a processor.
+    expect(later.filter(({ name }) => name === "server:cache_look").length).toBeLessThanOrEqual(WORKERS);
+    expect(later.filter(({ name }) => name === "server:request_end").length).toBeGreaterThan(WORKERS);
     // There were some before.
     expect(truth.some(({ name }) => name === "server:cache_look")).toBe(true);
     await page.close();

@@ -9,6 +9,7 @@ import { createInterface } from "node:readline";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "vitest";
 import { findBrowser } from "./browser.ts";
+import { PATIENCE_MS } from "./patience.ts";
 import { proxied, type Proxy } from "./proxy.ts";
 import { TOKEN, serve, type StandIn } from "./server.ts";
 
@@ -48,7 +49,7 @@ export class Stage {
   }
 
   async begin(): Promise<void> {
-    this.launched = await chromium.launch({ executablePath: findBrowser() ?? "", args: ["--no-sandbox"] });
+    this.launched = await chromium.launch({ executablePath: findBrowser() ?? "", args: ["--no-sandbox"], timeout: PATIENCE_MS });
   }
 
   async end(): Promise<void> {
@@ -63,6 +64,7 @@ export class Stage {
   /** A page, which may be anything yet. */
   async open(url: string, { colorScheme = "light", width = 1280, height = 800, ratio = 1 }: Opened = {}): Promise<Page> {
     const page = await this.browser.newPage({ colorScheme, viewport: { width, height }, deviceScaleFactor: ratio, timezoneId: "Europe/Berlin", permissions: ["clipboard-read", "clipboard-write"] });
+    page.setDefaultTimeout(PATIENCE_MS);
     page.on("console", (message) => message.type() === "error" && this.faults.push(message.text()));
     page.on("pageerror", (error) => this.faults.push(String(error)));
     await page.goto(url);

@@ -10,6 +10,7 @@ import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { findings } from "./axe.ts";
 import { findBrowser } from "./browser.ts";
+import { PATIENCE_MS } from "./patience.ts";
 import { proxied, type Proxy } from "./proxy.ts";
 
 const executablePath = findBrowser();
@@ -66,6 +67,7 @@ describe.runIf(executablePath !== null && kymo !== undefined)("before a trace is
 
   async function open(url: string, colorScheme: "light" | "dark" = "light", width = 1280): Promise<Page> {
     const page = await browser.newPage({ colorScheme, viewport: { width, height: 900 } });
+    page.setDefaultTimeout(PATIENCE_MS);
     page.on("console", (message) => message.type() === "error" && faults.push(`${message.text()} ${new URL(message.location().url).pathname}`));
     page.on("pageerror", (error) => faults.push(String(error)));
     await page.goto(url);

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { findings } from "./axe.ts";
 import { rested } from "./browser.ts";
 import { BEGIN, INVENTED, SPAN } from "./invented.ts";
+import { PATIENCE_MS } from "./patience.ts";
 import { complete, picture, withInvented, type Opened } from "./stage.ts";
 
 interface Box {
@@ -417,7 +418,7 @@ withInvented("the timeline", (stage) => {
     await expect
       .poll(async () => {
         await page.mouse.move(700, (await boxOf(page, ".label:has-text('4712')")).y + 10);
-        return page.locator(".tooltip").waitFor({ timeout: 2_000 }).then(() => true, () => page.mouse.move(702, 300).then(() => false));
+        return page.locator(".tooltip").waitFor({ timeout: PATIENCE_MS / 10 }).then(() => true, () => page.mouse.move(702, 300).then(() => false));
       })
       .toBe(true);
     await expect.poll(() => page.locator(".filter-chip").textContent()).toContain("sched\\u{2067}switch");

@@ -1,5 +1,6 @@
 // Tests with a browser: slow enough to be asked for by name (`scripts/web.sh browser`).
 import { defineConfig } from "vitest/config";
+import { PATIENCE_MS } from "./patience.ts";
 
 export default defineConfig({
   test: {
@@ -8,10 +9,9 @@ export default defineConfig({
     // Several runs at a time, also of other clones, share `node_modules`, where vitest would keep results.
     cache: false,
     globalSetup: "browser/absent.ts",
-    testTimeout: 120_000,
-    hookTimeout: 60_000,
+    testTimeout: 3 * PATIENCE_MS,
+    hookTimeout: 2 * PATIENCE_MS,
     fileParallelism: false,
-    // A machine that has much else to do takes its time; a test that waits for something that never comes fails all the same.
-    expect: { poll: { timeout: 30_000 } },
+    expect: { poll: { timeout: PATIENCE_MS } },
   },
 });
