@@ -205,7 +205,7 @@ fn stacks_of_some_processes() {
         ["sched_waking", "sched_wakeup"].map(|of_event| (stacks(of_event).count(), of(of_event).count()));
     // The kernel's own filter of events was seen to let one in thousands through, or not, that is about no thread of these.
     for (stacks, events) in [waking, woken] {
-        assert!(stacks.abs_diff(events) <= 2 && events > 100, "{stacks} of {events}");
+        assert!(stacks.abs_diff(events) <= 2 + events / 1000 && events > 100, "{stacks} of {events}");
     }
     // The one that answers is none of its threads.
     let answers = stacks("sched_waking").filter(|event| thread(event) == Some(u64::from(other.id()))).count();
@@ -318,6 +318,22 @@ fn snapshots_have_maps_of_long_ago() {
     assert!(place.says(&["check", path], 0).contains("no problems"));
 }
 
+/// Each CPU has as many call stacks as switches, from its first switch to its last one. Before and behind are more: stacks are switched on
+/// first and off last, and how long that takes depends on all else that the machine does.
+fn each_switch_has_a_stack(switches: &BTreeMap<u64, Vec<i64>>, stacks: &BTreeMap<u64, Vec<i64>>) {
+    assert!(switches.values().map(Vec::len).sum::<usize>() > 100, "{switches:?}");
+    for (cpu, switches) in switches {
+        let (first, last) = (switches[0], switches[switches.len() - 1]);
+        let between = stacks[cpu].iter().filter(|time| (first..=last).contains(time)).count();
+        // Those of the first and of the last switch may be just before and behind.
+        assert!(
+            (between..=between + 2).contains(&switches.len()),
+            "CPU {cpu}: {between} stacks of {} switches",
+            switches.len()
+        );
+    }
+}
+
 /// A recorder that goes on after another one has the stacks before, between and behind: as many as there are switches.
 #[test]
 fn the_next_recorder_has_stacks() {
@@ -339,17 +355,23 @@ fn the_next_recorder_has_stacks() {
         return eprintln!("NO PERF EVENTS HERE: not run ({why})");
     }
     assert_eq!((&summary["problems"], &summary["kernel"]["stacks_lost"]), (&serde_json::json!([]), &0.into()));
-    let (mut numbers, mut stacks, mut switches, mut count) = (HashSet::new(), 0, 0, 0);
+    let (mut numbers, mut stacks, mut count) = (HashSet::new(), 0, 0);
+    let mut times = HashMap::<&str, BTreeMap<u64, Vec<i64>>>::new();
     for path in ["trace/kernel", "trace/kernel-2"] {
         let events = events(&place, path);
         stacks += complete(&events, path);
-        switches += events.iter().filter(|event| name(event) == "sched_switch").count();
         count += events.len() as u64;
+        for of_name in ["kymo_callstack", "sched_switch"] {
+            for event in events.iter().filter(|event| name(event) == of_name) {
+                let cpu = event["packet_context"]["cpu_id"].as_u64().expect("it has a CPU");
+                let time = event["time"].as_i64().expect("it has a time");
+                times.entry(of_name).or_default().entry(cpu).or_default().push(time);
+            }
+        }
         let new = events.iter().filter(|event| name(event) == "kymo_stack");
         assert!(new.into_iter().all(|event| numbers.insert(number(event, "stack"))), "no number is that of two stacks");
     }
-    // Events begin when all is set up, and end before.
-    assert!(stacks.abs_diff(switches) <= 200 && switches > 100, "{stacks} stacks of {switches} switches");
+    each_switch_has_a_stack(&times["sched_switch"], &times["kymo_callstack"]);
     let told = (summary["kernel"]["stacks"].as_u64(), summary["kernel"]["events"].as_u64());
     assert_eq!(told, (Some(stacks as u64), Some(count)), "{summary}");
     assert!(place.says(&["check", "trace"], 0).contains("no problems"));
@@ -358,7 +380,8 @@ fn the_next_recorder_has_stacks() {
 /// Where there can be none, it is said why; parts have the stacks that they need, and other readers read them.
 #[test]
 fn stacks_of_parts() {
-    let place = Place::new();
+    // Each part is read by both readers, and what tests beside it do would make many more.
+    let place = Place::alone();
     if !can_record(&place) {
         return;
     }
