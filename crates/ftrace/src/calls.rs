@@ -31,7 +31,7 @@ const WORD: u8 = 8;
 const UNREADABLE: &str = "unreadable";
 
 /// Calls whose event has another name than the number.
-const OTHER_NAMES: [(&str, &str); 8] = [
+pub(crate) const OTHER_NAMES: [(&str, &str); 8] = [
     ("stat", "newstat"),
     ("fstat", "newfstat"),
     ("lstat", "newlstat"),

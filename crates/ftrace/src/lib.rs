@@ -9,6 +9,7 @@
 //! rings of texts ── TextRecord ──> TextJoin ── the texts of a call ──────────┘
 //! ```
 
+mod call_names;
 mod calls;
 mod catalog;
 mod compat;
@@ -26,6 +27,7 @@ pub mod shape;
 pub mod stacks;
 pub mod texts;
 
+pub use call_names::call_names;
 pub use calls::CallTable;
 pub use catalog::{CallRecord, EventCatalog, PlanNumber};
 pub use names::{event_name, has_system};

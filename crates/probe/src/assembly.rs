@@ -34,9 +34,11 @@ pub(crate) enum KernelFunction {
     Nanos = 5,
     Cpu = 8,
     ProcessAndThread = 14,
+    CurrentName = 16,
     EventOutput = 25,
     ReadKernel = 113,
     ReadUserText = 114,
+    ReadKernelText = 115,
     SeqWrite = 127,
     Output = 130,
     Path = 147,
@@ -50,6 +52,7 @@ pub(crate) enum Condition {
     Equal = 0x10,
     Above = 0x20,
     NotEqual = 0x50,
+    LessSigned = 0xc0,
     AtMostSigned = 0xd0,
 }
 
@@ -71,7 +74,12 @@ const BY_REGISTER: u8 = 0x08;
 const ADD: u8 = 0x07;
 const OR: u8 = 0x47;
 const AND: u8 = 0x57;
+const SUBTRACT: u8 = 0x17;
 const SHIFT_LEFT: u8 = 0x67;
+const SHIFT_RIGHT: u8 = 0x77;
+const SHIFT_RIGHT_SIGNED: u8 = 0xc7;
+/// Says of a call that it is one of a part of the program itself.
+const OWN_PART: u8 = 1;
 const MOVE: u8 = 0xb7;
 
 /// A program that is being written.
@@ -80,6 +88,8 @@ pub(crate) struct BpfAssembly {
     instructions: Vec<[u8; 8]>,
     /// Instructions that jump, and where to.
     jumps: Vec<(usize, Label)>,
+    /// Instructions that call a part of the program, and where it begins.
+    calls: Vec<(usize, Label)>,
     labels: Vec<Option<usize>>,
 }
 
@@ -120,9 +130,34 @@ impl BpfAssembly {
         self.put(OR, (to, R0), 0, value);
     }
 
+    /// `to |= from`
+    pub(crate) fn or_register(&mut self, to: Register, from: Register) {
+        self.put(OR | BY_REGISTER, (to, from), 0, 0);
+    }
+
     /// `to <<= bits`
     pub(crate) fn shift_left(&mut self, to: Register, bits: i32) {
         self.put(SHIFT_LEFT, (to, R0), 0, bits);
+    }
+
+    /// `to >>= bits`, without a sign.
+    pub(crate) fn shift_right(&mut self, to: Register, bits: i32) {
+        self.put(SHIFT_RIGHT, (to, R0), 0, bits);
+    }
+
+    /// `to >>= bits`, with its sign.
+    pub(crate) fn shift_right_signed(&mut self, to: Register, bits: i32) {
+        self.put(SHIFT_RIGHT_SIGNED, (to, R0), 0, bits);
+    }
+
+    /// `to >>= from`, without a sign.
+    pub(crate) fn shift_right_by(&mut self, to: Register, from: Register) {
+        self.put(SHIFT_RIGHT | BY_REGISTER, (to, from), 0, 0);
+    }
+
+    /// `to -= from`
+    pub(crate) fn subtract_register(&mut self, to: Register, from: Register) {
+        self.put(SUBTRACT | BY_REGISTER, (to, from), 0, 0);
     }
 
     /// `to = *(base + offset)`, of so many bytes.
@@ -168,6 +203,17 @@ impl BpfAssembly {
     /// Calls a function of the kernel, which changes r0 to r5.
     pub(crate) fn call(&mut self, function: KernelFunction) {
         self.put(CALL, (R0, R0), 0, function as i32);
+    }
+
+    /// Calls a part of the program, which changes r0 to r5.
+    pub(crate) fn call_part(&mut self, label: Label) {
+        self.calls.push((self.instructions.len(), label));
+        self.put(CALL, (R0, Register(OWN_PART)), 0, 0);
+    }
+
+    /// Instructions that are there already, whose jumps stay among them.
+    pub(crate) fn append(&mut self, instructions: impl IntoIterator<Item = [u8; 8]>) {
+        self.instructions.extend(instructions);
     }
 
     /// A new label.
@@ -221,6 +267,11 @@ impl BpfAssembly {
             let distance = target as i64 - at as i64 - 1;
             let distance = i16::try_from(distance).expect("programs are short").to_ne_bytes();
             self.instructions[at][2..4].copy_from_slice(&distance);
+        }
+        for (at, label) in self.calls {
+            let target = self.labels[label.0].expect("each label has a place");
+            let distance = (target as i64 - at as i64 - 1) as i32;
+            self.instructions[at][4..8].copy_from_slice(&distance.to_ne_bytes());
         }
         self.instructions
     }

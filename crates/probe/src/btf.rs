@@ -4,7 +4,11 @@
 //! head │ types: name, kind and count, size or type │ more of each kind │ ... │ names
 //! ```
 
+mod shapes;
+
 use std::collections::HashMap;
+
+pub(crate) use shapes::{BtfShape, TypeMember};
 
 const MAGIC: u16 = 0xeb9f;
 /// Types that another one leads to at most.
@@ -90,36 +94,25 @@ impl KernelTypes {
     pub(crate) fn place(&self, structure: &str, members: &[&str]) -> Option<u32> {
         let mut number = *self.structures.get(structure.as_bytes())?;
         let mut bits = 0_u32;
-        for member in members {
-            let (at, of) = self.member(number, member, 0)?;
-            bits = bits.checked_add(at)?;
-            number = of;
+        for name in members {
+            let member = self.member(number, name, 0)?;
+            bits = bits.checked_add(member.place_bits)?;
+            number = member.kind;
         }
         bits.is_multiple_of(8).then_some(bits / 8)
     }
 
-    /// Where a member is, in bits, and its type. It may be in structures without a name.
-    fn member(&self, number: u32, name: &str, depth: usize) -> Option<(u32, u32)> {
-        let mut at = *self.places.get(number as usize)?;
-        for _ in 0..DEPTH_MAX {
-            match self.kind(at)? {
-                STRUCTURE | UNION => break,
-                kind if ABOUT_ANOTHER.contains(&kind) => at = *self.places.get(self.word(at + 8)? as usize)?,
-                _ => return None,
+    /// A member of a structure, or of structures without a name in it.
+    fn member(&self, number: u32, name: &str, depth: usize) -> Option<TypeMember> {
+        for member in self.members(number)? {
+            if member.name == name.as_bytes() {
+                return Some(member);
             }
-        }
-        let has_sizes = self.word(at + 4)? >> 31 == 1;
-        for member in 0..self.count(at)? {
-            let at = at + 12 + 12 * member;
-            let (found, kind, place) = (self.name(self.word(at)? as usize)?, self.word(at + 4)?, self.word(at + 8)?);
-            let place = if has_sizes { place & 0xff_ffff } else { place };
-            if found == name.as_bytes() {
-                return Some((place, kind));
-            }
-            if found.is_empty() && depth < DEPTH_MAX {
-                let inner = self.member(kind, name, depth + 1);
-                if let Some((inside, kind)) = inner.and_then(|(at, kind)| Some((place.checked_add(at)?, kind))) {
-                    return Some((inside, kind));
+            if member.name.is_empty() && depth < DEPTH_MAX {
+                let inner = self.member(member.kind, name, depth + 1);
+                let place = inner.as_ref().and_then(|inner| member.place_bits.checked_add(inner.place_bits));
+                if let (Some(inner), Some(place_bits)) = (inner, place) {
+                    return Some(TypeMember { place_bits, ..inner });
                 }
             }
         }

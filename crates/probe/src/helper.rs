@@ -11,6 +11,7 @@
 
 mod perf;
 mod set_up;
+mod watching;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -43,6 +44,7 @@ use crate::stacks::{StackEventId, StackEvents, StackFiles, StackRequest};
 use crate::state_iterators::{STATE_PARTS, StateIterators};
 use crate::thread_limit::ThreadLimit;
 use crate::tracefs::{CpuFiles, TraceFs, TraceFsProblem, TraceInstance};
+use crate::watch::{KernelCounts, WatchCounts, WatchRequest};
 
 /// The word that makes a process a helper.
 pub const HELPER_WORD: &str = "helper-of-the-kernel";
@@ -102,6 +104,12 @@ enum HelperRequest {
     Begin(KernelRequest),
     /// To open the state of the system, as it is now.
     State,
+    /// To count events.
+    Watch(WatchRequest),
+    /// The counts until now.
+    Counts,
+    /// To have the kernel measure what counting costs, or no more.
+    Measure { is_on: bool },
     /// To let a thread of the recorder run before others.
     Hurry { thread: u32, is_first: bool },
     /// To remove all that was set up.
@@ -125,6 +133,8 @@ enum HelperReply {
     State {
         absent: [Option<String>; 3],
     },
+    Watching,
+    Counted(WatchCounts),
     Hurries,
     Ended {
         problem: Option<String>,
@@ -440,7 +450,8 @@ pub fn help(listener: &UnixListener, user: u32, rights: ProbeRights) {
             continue;
         }
         let is_over = state.converse(&stream).unwrap_or(false);
-        if is_over {
+        // Nobody goes on with counts.
+        if is_over || state.counting.is_some() {
             return;
         }
         lonely = Instant::now();
@@ -462,6 +473,8 @@ struct HelperState {
     instance: Option<HelpedInstance>,
     /// When they were asked for.
     state: Option<StateIterators>,
+    /// Events that are counted.
+    counting: Option<KernelCounts>,
 }
 
 /// What a recorder has asked for.
@@ -514,6 +527,9 @@ impl HelperState {
                     send(stream, &HelperReply::State { absent })?;
                     send_files(stream, &files)?;
                 }
+                HelperRequest::Watch(request) => send(stream, &self.watch(&request))?,
+                HelperRequest::Counts => send(stream, &self.counts())?,
+                HelperRequest::Measure { is_on } => send(stream, &self.measure(is_on))?,
                 HelperRequest::Hurry { thread, is_first } => {
                     let reply = hurry(stream, thread, is_first).map_or_else(
                         |error| HelperReply::Refused { why: format!("thread {thread} cannot be hurried: {error}") },

@@ -52,6 +52,8 @@ pub mod state_records;
 mod thread_limit;
 #[cfg(target_os = "linux")]
 pub mod tracefs;
+#[cfg(target_os = "linux")]
+pub mod watch;
 
 #[cfg(not(target_os = "linux"))]
 use elsewhere as kernel;

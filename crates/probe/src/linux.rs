@@ -3,6 +3,8 @@
 //! The kernel takes a structure of which it reads as many bytes as it is told; fields that are not there are zero. Its
 //! shapes for the commands are those of `linux/bpf.h`; pointers are 64 bits on every machine.
 
+pub(crate) mod tables;
+
 use std::ffi::{CStr, c_long};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -42,7 +44,10 @@ pub(crate) enum MapKind {
     Hash = 1,
     Array = 2,
     Events = 4,
+    HashOfCpus = 5,
     ArrayOfCpus = 6,
+    /// What was not used for longest goes if there is no room.
+    HashOfRecent = 9,
     ArrayOfMaps = 12,
     Ring = 27,
 }

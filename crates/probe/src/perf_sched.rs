@@ -91,7 +91,7 @@ fn online() -> io::Result<Vec<u32>> {
 }
 
 /// The CPUs of a list like `0-3,5`.
-fn cpus(list: &str) -> Vec<u32> {
+pub(crate) fn cpus(list: &str) -> Vec<u32> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         Some(first.parse().ok()?..=last.parse().ok()?)

@@ -131,6 +131,8 @@ pub struct ProbeRights {
     pub functions: bool,
     /// Call stacks of all threads, and the addresses of the kernel's functions.
     pub stacks: bool,
+    /// Counts of events, with fields of anything that the kernel's arguments lead to.
+    pub watch: bool,
 }
 
 /// Why a probe is refused.
@@ -191,17 +193,18 @@ pub(crate) struct ProbedFiles {
     files: Vec<(PathBuf, File)>,
     functions: bool,
     pub(crate) stacks: bool,
+    pub(crate) watch: bool,
 }
 
 impl ProbedFiles {
     /// Opens files; those that are not there have no probes.
     pub(crate) fn open(rights: ProbeRights) -> Self {
-        let ProbeRights { files, functions, stacks } = rights;
+        let ProbeRights { files, functions, stacks, watch } = rights;
         let open = |path: PathBuf| {
             let file = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(&path).ok()?;
             Some((path, file))
         };
-        Self { files: files.into_iter().filter_map(open).collect(), functions, stacks }
+        Self { files: files.into_iter().filter_map(open).collect(), functions, stacks, watch }
     }
 
     /// A path that leads to a file for this process.
@@ -346,7 +349,7 @@ mod tests {
 
     fn files(functions: bool) -> ProbedFiles {
         let files = ["/proc/self/exe", "/nothing-here"].map(PathBuf::from).to_vec();
-        ProbedFiles::open(ProbeRights { files, functions, stacks: false })
+        ProbedFiles::open(ProbeRights { files, functions, ..ProbeRights::default() })
     }
 
     #[test]

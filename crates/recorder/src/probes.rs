@@ -101,7 +101,7 @@ impl ProbeWords {
         let mut files = of_functions.chain(of_usdt).collect::<Result<Vec<PathBuf>, String>>()?;
         files.sort_unstable();
         files.dedup();
-        Ok(ProbeRights { files, functions: !self.kernel.is_empty(), stacks: false })
+        Ok(ProbeRights { files, functions: !self.kernel.is_empty(), ..ProbeRights::default() })
     }
 
     /// Finds the places that the words mean.

@@ -32,6 +32,8 @@ const READY: &str = "ready";
 const FUNCTIONS: &str = "functions";
 /// The same of call stacks.
 const STACKS: &str = "stacks";
+/// The same of counts.
+const WATCH: &str = "watch";
 
 /// Becomes a helper, if these words ask for it; returns the exit status for the process then.
 pub(crate) fn become_helper(words: &[OsString]) -> Option<u8> {
@@ -47,9 +49,9 @@ pub(crate) fn become_helper(words: &[OsString]) -> Option<u8> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let most = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
     let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, most);
-    let [functions, stacks] = [FUNCTIONS, STACKS].map(|wanted| rights.iter().any(|word| word == wanted));
+    let [functions, stacks, watch] = [FUNCTIONS, STACKS, WATCH].map(|wanted| rights.iter().any(|word| word == wanted));
     let files = rights.iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
-    help(&listener, user, ProbeRights { files, functions, stacks });
+    help(&listener, user, ProbeRights { files, functions, stacks, watch });
     Some(0)
 }
 
@@ -92,6 +94,7 @@ fn start(rights: &ProbeRights, user: u32) -> Result<String, StopReason> {
         .args([HELPER_WORD, &name, &user.to_string()])
         .args(rights.functions.then_some(FUNCTIONS))
         .args(rights.stacks.then_some(STACKS))
+        .args(rights.watch.then_some(WATCH))
         .args(&rights.files)
         .env_clear()
         .current_dir("/")

@@ -1,0 +1,210 @@
+//! Programs of the kernel count the calls of this thread.
+
+use super::*;
+use crate::helper::{Helper, help, listen};
+use crate::probes::ProbeRights;
+
+fn path(text: &str) -> WatchPath {
+    let steps = text.split('.').map(|name| WatchStep::Name(name.to_owned())).collect();
+    WatchPath { is_global: false, steps }
+}
+
+fn event(name: &str) -> WatchedEvent {
+    WatchedEvent {
+        name: name.to_owned(),
+        condition: None,
+        keys: Vec::new(),
+        sums: Vec::new(),
+        histogram: None,
+        since: None,
+    }
+}
+
+/// Only calls of this thread.
+fn own() -> Option<WatchCondition> {
+    let number = rustix::thread::gettid().as_raw_nonzero().get().into();
+    let tree = ConditionTree::Compare(
+        kymo_ir::predicate::Relation::Equal.into(),
+        ConditionNumber::Input(0),
+        ConditionNumber::Integer(AnyInteger(number)),
+    );
+    Some(WatchCondition { inputs: vec![path("tid")], tree })
+}
+
+/// `None`: nothing can be counted here, which is told.
+fn begin(events: Vec<WatchedEvent>, begins: Vec<WatchedBegin>, rows: u32) -> Option<KernelCounts> {
+    match KernelCounts::begin(&WatchRequest { events, begins, rows }) {
+        Ok(counting) => Some(counting),
+        Err(why) if why.contains("Operation not permitted") || why.contains("btf") => {
+            println!("NO BPF HERE: not run ({why})");
+            None
+        }
+        Err(why) => panic!("{why}"),
+    }
+}
+
+fn ask(times: u64) {
+    (0..times).for_each(|_| _ = rustix::process::getppid());
+}
+
+fn counts(counting: &KernelCounts) -> WatchCounts {
+    counting.counts().expect("they can be read")
+}
+
+/// A condition goes through the message, too.
+fn own_call() -> WatchedEvent {
+    WatchedEvent { condition: own(), ..event("sys_enter") }
+}
+
+#[test]
+fn calls_of_a_thread_are_counted() {
+    let calls = WatchedEvent { condition: own(), keys: vec![path("id")], ..event("sys_enter") };
+    let Some(counting) = begin(vec![calls], Vec::new(), 100) else { return };
+    ask(1234);
+    let counts = counts(&counting);
+    let row = counts.rows.iter().find(|row| row.keys == [WatchValue::Number(libc::SYS_getppid)]);
+    assert_eq!(row.map(|row| row.count), Some(1234), "{counts:?}");
+    assert_eq!((counts.unplaced, counts.missed), (0, 0));
+}
+
+#[test]
+fn durations_are_in_a_histogram() {
+    let keys = || vec![path("tid")];
+    let ends = WatchedEvent {
+        condition: own(),
+        keys: vec![path("id")],
+        sums: vec![path("took")],
+        histogram: Some(path("took")),
+        since: Some(keys()),
+        ..event("sys_exit")
+    };
+    let begins = WatchedBegin { name: "sys_enter".to_owned(), keys: keys() };
+    let Some(counting) = begin(vec![ends], vec![begins], 10_000) else { return };
+    let begun = std::time::Instant::now();
+    (0..20).for_each(|_| std::thread::sleep(std::time::Duration::from_millis(2)));
+    let slept = begun.elapsed().as_nanos() as u64;
+    let counts = counts(&counting);
+    let rows: Vec<&WatchRow> =
+        counts.rows.iter().filter(|row| row.keys == [WatchValue::Number(libc::SYS_clock_nanosleep)]).collect();
+    assert_eq!(rows.iter().map(|row| row.count).sum::<u64>(), 20, "{counts:?}");
+    let sum = rows.iter().map(|row| row.sums[0]).sum::<i64>() as u64;
+    assert!((40_000_000..=slept).contains(&sum), "{sum} of {slept}");
+    for row in rows {
+        let mean = (row.sums[0] / row.count as i64) as u64;
+        assert_eq!(row.bucket, Some(bucket_of(mean)), "a bucket has its numbers");
+        assert!(mean >= 2_000_000, "{row:?}");
+    }
+}
+
+/// The kernel puts numbers where [`bucket_of`] does, for all lengths of numbers, and negative ones apart.
+#[test]
+fn buckets_are_those_of_the_kernel() {
+    // A call that does not exist, with a number as its first argument: the kernel asks for nothing.
+    let nothing = 0x7fff_fff0_i64;
+    let condition = own().map(|mut condition| {
+        let is_it = ConditionTree::Compare(
+            kymo_ir::predicate::Relation::Equal.into(),
+            ConditionNumber::Input(1),
+            ConditionNumber::Integer(AnyInteger(nothing.into())),
+        );
+        condition.inputs.push(path("id"));
+        condition.tree = ConditionTree::All(vec![condition.tree, is_it]);
+        condition
+    });
+    let steps = vec![WatchStep::Name("args".to_owned()), WatchStep::Index(0)];
+    let first = WatchPath { is_global: false, steps };
+    let calls = WatchedEvent { condition, keys: vec![first.clone()], histogram: Some(first), ..event("sys_enter") };
+    let Some(counting) = begin(vec![calls], Vec::new(), 10_000) else { return };
+    let mut numbers: Vec<u64> =
+        (0..64).flat_map(|bit| [1_u64 << bit, (1_u64 << bit) - 1, (1 << bit) + (1 << bit) / 3]).collect();
+    numbers.push(u64::MAX);
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.iter().for_each(|number| call(nothing, *number));
+    let counts = counts(&counting);
+    assert_eq!(counts.rows.len(), numbers.len());
+    for row in &counts.rows {
+        let [WatchValue::Number(number)] = row.keys[..] else { panic!("{row:?}") };
+        assert_eq!((row.bucket, row.count), (Some(bucket_of(number as u64)), 1), "{number}");
+    }
+}
+
+#[allow(unsafe_code)]
+fn call(number: i64, argument: u64) {
+    // SAFETY: there is no such call, so that the kernel looks at no argument.
+    let answer = unsafe { libc::syscall(number, argument) };
+    assert_eq!(answer, -1);
+}
+
+/// Where there is no room for a key, its events are counted as such.
+#[test]
+fn a_full_map_is_told() {
+    let calls = WatchedEvent { condition: own(), keys: vec![path("id")], ..event("sys_enter") };
+    let Some(counting) = begin(vec![calls], Vec::new(), 1) else { return };
+    ask(100);
+    let _ = std::fs::metadata("/");
+    ask(100);
+    let counts = counts(&counting);
+    let counted: u64 = counts.rows.iter().map(|row| row.count).sum();
+    assert!(counts.unplaced >= 1 && counted + counts.unplaced >= 201, "{counts:?}");
+}
+
+/// Fields that tracefs derives from the arguments lead to the same here; and the kernel takes each of them.
+#[test]
+fn all_fields_of_the_table_are_read() {
+    let events = match WatchableEvents::of_this_kernel() {
+        Ok(events) => events,
+        Err(why) => return println!("NO BTF HERE: not run ({why})"),
+    };
+    let mut taken = 0;
+    for name in events.names() {
+        let fields = known::fields_of(name);
+        for some in fields.chunks(2) {
+            let keys = some.iter().filter(|field| !field.name.contains('[')).map(|field| path(field.name)).collect();
+            let watched = WatchedEvent { keys, ..event(name) };
+            if begin(vec![watched], Vec::new(), 100).is_none() {
+                return;
+            }
+            taken += some.len();
+        }
+    }
+    assert!(taken > 80, "{taken}");
+}
+
+/// A user's helper counts only for the command that wanted that, and as long as the connection is there.
+#[test]
+fn a_helper_counts() {
+    let user = rustix::process::getuid().as_raw();
+    for watch in [false, true] {
+        let name = format!("kymo-watch-test-{}-{watch}", std::process::id());
+        let listener = listen(&name).expect("the name is free");
+        let helper = std::thread::spawn(move || {
+            help(&listener, user, ProbeRights { watch, ..ProbeRights::default() });
+        });
+        let mut asked = Helper::connect(&name).expect("it is there");
+        let request = WatchRequest { events: vec![event("sched_switch"), own_call()], begins: Vec::new(), rows: 10 };
+        match asked.watch(&request) {
+            Err(problem) if !watch => {
+                assert_eq!(problem.to_string(), "the command that started the helper counts no events");
+                asked.end().expect("it ends");
+            }
+            Err(problem) => {
+                assert!(problem.to_string().contains("not permitted"), "{problem}");
+                return println!("NO BPF HERE: not run ({problem})");
+            }
+            Ok(()) => {
+                assert!(watch, "it may not");
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                let counts = asked.counts().expect("it counts");
+                assert!(counts.rows[0].count > 1, "{counts:?}");
+                asked.measure(true).expect("it may");
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                asked.measure(false).expect("it may");
+                let counts = asked.counts().expect("it counts");
+                assert!(counts.cost.runs > 0 && counts.cost.run_ns > 0, "{counts:?}");
+                drop(asked);
+            }
+        }
+        helper.join().expect("it ends by itself");
+    }
+}
