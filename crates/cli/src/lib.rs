@@ -232,6 +232,7 @@ fn run(arguments: &Arguments) -> Result<CommandOutcome, StopReason> {
         | Command::Disable(_)
         | Command::Trigger(_)
         | Command::Limit(_)
+        | Command::Watch(_)
         | Command::Snapshot(_)
         | Command::Stop(_)
         | Command::Status(_)

@@ -19,6 +19,7 @@
 //! select: rules which events are recorded   folder: folders of a user   clock: clocks of traces   capture: output of commands
 //! packets: those of network interfaces
 //! prepare: counters of CPUs, before a session   probes: functions and USDT probes in files, by their names
+//! watch: events of the kernel, counted there
 //! ```
 
 #![cfg(target_os = "linux")]
@@ -46,6 +47,7 @@ mod session;
 pub mod trace;
 pub mod tracepoints;
 pub mod trigger;
+pub mod watch;
 mod words;
 mod writing;
 

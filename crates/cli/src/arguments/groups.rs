@@ -21,8 +21,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Record programs",
         &[
-            "record", "enable", "disable", "trigger", "limit", "snapshot", "stop", "status", "sessions", "doctor",
-            "recover", "schema",
+            "record", "watch", "enable", "disable", "trigger", "limit", "snapshot", "stop", "status", "sessions",
+            "doctor", "recover", "schema",
         ],
     ),
     ("Look at a trace", &["info", "view", "print", "check", "metadata"]),

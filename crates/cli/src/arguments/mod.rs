@@ -14,6 +14,7 @@ mod schema;
 mod sql;
 #[cfg(feature = "view")]
 mod view;
+mod watch;
 mod when;
 
 use std::path::PathBuf;
@@ -49,6 +50,7 @@ pub(crate) use schema::{
 pub(crate) use sql::{SqlArguments, SqlFormat};
 #[cfg(feature = "view")]
 pub(crate) use view::{Listen, ViewArguments};
+pub(crate) use watch::WatchArguments;
 use when::Between;
 
 /// The version. Builds for packages also name the commit and the platform that they were built for.
@@ -97,6 +99,8 @@ pub(crate) enum Command {
     Trigger(TriggerArguments),
     /// List and set limits: which events programs keep of those that took long, or of many
     Limit(LimitArguments),
+    /// Count events of the kernel there, without recording them: a live table, sums, distributions
+    Watch(WatchArguments),
     /// Write the current contents of a flight recorder as a trace
     Snapshot(SnapshotArguments),
     /// End a session

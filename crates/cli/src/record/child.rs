@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 
 use kymo_recorder::capture;
@@ -29,14 +29,25 @@ impl ChildProcess {
         command.env("KYMO_SESSIONS", kymo_recorder::folder::own_folder());
         command.env_remove(super::kernel::HELPER_VARIABLE);
         let streams = lines.map(|lines| capture(&mut command, lines, contexts)).transpose()?;
-        let mut child = command.spawn()?;
+        let child = command.spawn()?;
         // It had the other ends of pipes.
         drop(command);
         let pumps = streams.map(|streams| streams.pass(child.id())).transpose()?;
+        Ok(Self::waited_for(child, pumps))
+    }
+
+    /// Starts it for no session.
+    pub(crate) fn start_alone(words: &[OsString]) -> io::Result<Self> {
+        let (program, words) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let child = Command::new(program).args(words).env_remove(super::kernel::HELPER_VARIABLE).spawn()?;
+        Ok(Self::waited_for(child, None))
+    }
+
+    fn waited_for(mut child: Child, pumps: Option<Pumps>) -> Self {
         let pid = rustix::process::Pid::from_child(&child);
         let (say, ended) = mpsc::channel();
         std::thread::spawn(move || say.send(child.wait()));
-        Ok(Self { pid, ended, pumps })
+        Self { pid, ended, pumps }
     }
 
     /// It has ended: passes on its last output, unless `is_over` says not to wait for that.

@@ -25,6 +25,7 @@ mod switch;
 mod trigger;
 #[cfg(feature = "view")]
 mod view;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -62,6 +63,7 @@ pub(crate) fn run(command: &Command) -> Result<CommandOutcome, StopReason> {
         Command::Filter(arguments) => switch::filter(arguments),
         Command::Trigger(arguments) => trigger::run(arguments),
         Command::Limit(arguments) => limit::run(arguments),
+        Command::Watch(arguments) => watch::run(arguments),
         Command::Snapshot(arguments) => switch::snapshot(arguments),
         Command::Stop(arguments) => switch::stop(arguments),
         Command::Status(arguments) => status::run(arguments),

@@ -91,6 +91,8 @@ mod usdt_events;
 mod view;
 #[cfg(all(target_os = "linux", feature = "view"))]
 mod view_record;
+#[cfg(target_os = "linux")]
+mod watch;
 
 /// Not a test, but what tests record: it is started with words that choose it alone. It stands here as its thread is
 /// called by its whole name, of which the system keeps 15 bytes.

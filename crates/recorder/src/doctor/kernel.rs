@@ -267,7 +267,7 @@ fn examine_bpf() -> DoctorFinding {
     // r0 = 0; exit
     let loaded = KernelProgram::load(&[[0xb7, 0, 0, 0, 0, 0, 0, 0], [0x95, 0, 0, 0, 0, 0, 0, 0]]);
     let sysctl = read("/proc/sys/kernel/unprivileged_bpf_disabled");
-    let without = "texts of system calls need it; tracepoints do not";
+    let without = "texts of system calls and `kymo watch` need it; tracepoints do not";
     if let Err(error) = loaded {
         let limit = sysctl.map_or(String::new(), |text| format!(", unprivileged_bpf_disabled is {}", text.trim()));
         let error = error.to_string().lines().next().unwrap_or_default().to_owned();

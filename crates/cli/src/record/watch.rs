@@ -1,0 +1,197 @@
+//! `kymo watch`: the kernel counts, and this shows the counts.
+//!
+//! ```text
+//! sudo kymo watch QUESTION
+//!   ├─ helper, as root ── programs and maps in the kernel; they go with it ──┐ rows, over a socket
+//!   └─ the user again ── question, table, JSON ──────────────────────────────┘
+//! ```
+
+mod show;
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use kymo_recorder::kernel::ProbeRights;
+use kymo_recorder::watch::{HelperProblem, WatchColumns, WatchProblem, WatchQuestion, WatchTotals, Watcher};
+
+use super::RecordProblem;
+use super::child::ChildProcess;
+use super::signals::{Signals, forward};
+use crate::CommandOutcome;
+use crate::answer::screen::Screen;
+use crate::arguments::{Color, WatchArguments};
+use crate::message::{plain_output, write_line};
+use crate::stop::StopReason;
+use show::{Interval, WatchView};
+
+/// Between two looks at signals and clocks.
+const LOOK: Duration = Duration::from_millis(10);
+/// The kernel measures its programs this long, and again after the next time.
+const MEASURED: Duration = Duration::from_millis(50);
+const MEASURED_EVERY: Duration = Duration::from_secs(1);
+/// Between two tables on a terminal.
+const LIVE: Duration = Duration::from_secs(1);
+
+pub(super) fn run(arguments: &WatchArguments) -> Result<CommandOutcome, RecordProblem> {
+    let question = WatchQuestion::parse(&arguments.question).map_err(|problem| told(&problem))?;
+    let rights = ProbeRights { watch: true, ..ProbeRights::default() };
+    super::kernel::become_user(&rights)?;
+    let helper = super::kernel::helper(&rights)?;
+    let signals = Signals::catch()?;
+    let columns = WatchColumns {
+        by: arguments.by.clone(),
+        sum: arguments.sum.clone(),
+        histogram: arguments.hist.clone(),
+        rows: arguments.rows,
+    };
+    let watcher = Watcher::begin(&helper, &question, &columns).map_err(refused)?;
+    watcher.notes.iter().for_each(|note| write_line(&format!("note: {note}")));
+    let child = match &arguments.command[..] {
+        [] => None,
+        words => Some(ChildProcess::start_alone(words).map_err(|error| not_started(words, &error))?),
+    };
+    Watching::new(watcher, arguments).run(&signals, child.as_ref())
+}
+
+/// A problem of the question, in lines.
+fn told(problem: &str) -> StopReason {
+    StopReason::Expression(format!("error: {}\n", problem.trim_end()))
+}
+
+fn refused(problem: WatchProblem) -> RecordProblem {
+    let help = "help: `sudo kymo watch ...` has the rights, and so has a process with CAP_BPF and CAP_PERFMON; `kymo doctor` says \
+                what is missing";
+    match problem {
+        WatchProblem::Helper(problem @ HelperProblem::Forbidden(_)) => told(&format!("{problem}\n{help}")).into(),
+        problem => told(&problem.to_string()).into(),
+    }
+}
+
+fn not_started(words: &[std::ffi::OsString], error: &io::Error) -> StopReason {
+    told(&format!("{} cannot be started: {error}", words[0].display()))
+}
+
+/// Counting, until it ends.
+struct Watching<'a> {
+    watcher: Watcher,
+    arguments: &'a WatchArguments,
+    begun: Instant,
+    /// When the kernel began to measure, or has stopped.
+    measured: (bool, Instant),
+    /// The last counts that were shown, and when that was.
+    shown: (WatchTotals, Instant),
+    every: Option<Duration>,
+    is_live: bool,
+    /// Lines of the table on the terminal.
+    lines: usize,
+}
+
+impl<'a> Watching<'a> {
+    fn new(watcher: Watcher, arguments: &'a WatchArguments) -> Self {
+        let begun = Instant::now();
+        let is_live = !arguments.json && io::stdout().is_terminal();
+        let every = arguments.every.map(Duration::from_nanos).or(is_live.then_some(LIVE));
+        let shown = (WatchTotals::default(), begun);
+        Self { watcher, arguments, begun, measured: (false, begun), shown, every, is_live, lines: 0 }
+    }
+
+    fn run(mut self, signals: &Signals, child: Option<&ChildProcess>) -> Result<CommandOutcome, RecordProblem> {
+        let duration = self.arguments.duration.map(Duration::from_nanos);
+        self.watcher.measure(true).map_err(broken)?;
+        self.measured = (true, Instant::now());
+        let mut status = None;
+        loop {
+            let now = Instant::now();
+            status = status.or_else(|| child.and_then(ChildProcess::status));
+            let is_over = status.is_some() || duration.is_some_and(|duration| now - self.begun >= duration);
+            let signal = signals.take();
+            if let (Some(signal), Some(child)) = (signal, child) {
+                forward(signal, child);
+            }
+            // A command that gets a signal ends by itself.
+            if is_over || signal.is_some() && child.is_none() {
+                break;
+            }
+            self.look(now)?;
+            std::thread::sleep(self.rest(duration));
+        }
+        self.end()?;
+        Ok(status.map_or(CommandOutcome::Complete, CommandOutcome::Status))
+    }
+
+    /// Until there may be something to do.
+    fn rest(&self, duration: Option<Duration>) -> Duration {
+        let left = |from: Instant, time: Duration| time.saturating_sub(from.elapsed());
+        let every = self.every.map(|every| left(self.shown.1, every));
+        let end = duration.map(|duration| left(self.begun, duration));
+        [every, end].into_iter().flatten().fold(LOOK, Duration::min)
+    }
+
+    fn look(&mut self, now: Instant) -> Result<(), RecordProblem> {
+        let (is_measuring, since) = self.measured;
+        if now - since >= if is_measuring { MEASURED } else { MEASURED_EVERY } {
+            self.watcher.measure(!is_measuring).map_err(broken)?;
+            self.measured = (!is_measuring, Instant::now());
+        }
+        if self.every.is_some_and(|every| now - self.shown.1 >= every) {
+            let totals = self.watcher.totals().map_err(broken)?;
+            self.show(totals, false)?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), RecordProblem> {
+        self.watcher.measure(false).map_err(broken)?;
+        let totals = self.watcher.totals().map_err(broken)?;
+        self.show(totals, true)
+    }
+
+    /// Shows the counts of the last time; at the end, and in a table that is drawn again, those of all times.
+    fn show(&mut self, totals: WatchTotals, is_final: bool) -> Result<(), RecordProblem> {
+        let now = Instant::now();
+        let interval = totals.since(&self.shown.0);
+        let (all, last) = (now - self.begun, now - self.shown.1);
+        let is_whole = is_final || self.is_live;
+        let counts = if is_whole { &totals } else { &interval };
+        let told = Interval { counts, time: if is_whole { all } else { last }, all, is_final };
+        let view = WatchView { watcher: &self.watcher, arguments: self.arguments };
+        if self.arguments.json {
+            writeln!(plain_output(), "{}", view.json(&told))?;
+        } else {
+            let screen = Screen::of_output(Color::Auto, false);
+            let text = view.text(&told, screen)?;
+            self.draw(&text, is_final)?;
+        }
+        self.shown = (totals, now);
+        Ok(())
+    }
+
+    fn draw(&mut self, text: &str, is_final: bool) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        if self.is_live {
+            if self.lines > 0 {
+                // Back to where the table began, and nothing of it stays.
+                write!(out, "\x1b[{}A\x1b[J", self.lines)?;
+            }
+            // A table that is higher than the terminal cannot be drawn again: its end comes last.
+            let height = terminal_size::terminal_size().map_or(usize::MAX, |(_, height)| usize::from(height.0));
+            let room = if is_final { usize::MAX } else { height.saturating_sub(1) };
+            let lines: Vec<&str> = text.lines().take(room).collect();
+            lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+            self.lines = if is_final { 0 } else { lines.len() };
+            return out.flush();
+        }
+        drop(out);
+        let mut out = plain_output();
+        out.write_all(text.as_bytes())?;
+        if !is_final {
+            writeln!(out)?;
+        }
+        out.flush()
+    }
+}
+
+/// The helper is gone: counts are incomplete.
+fn broken(problem: HelperProblem) -> RecordProblem {
+    RecordProblem::Stop(StopReason::Output(io::Error::other(problem.to_string())))
+}
