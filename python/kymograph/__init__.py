@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from kymograph._sql import Database, Rows
     from kymograph._tables import Batch, Schema
     from kymograph._values import ExportedTable, Finding, findings
+    from kymograph._watching import CountRow, Counts, Watch, watch
 
 _HOMES = {
     "kymograph._answer": "Answer Table",
@@ -72,6 +73,7 @@ _HOMES = {
     "kymograph._sql": "Database Rows",
     "kymograph._tables": "Batch Schema",
     "kymograph._values": "ExportedTable Finding findings",
+    "kymograph._watching": "CountRow Counts Watch watch",
 }
 
 __all__ = [
@@ -80,7 +82,9 @@ __all__ = [
     "Batch",
     "CheckError",
     "Clock",
+    "CountRow",
     "Counters",
+    "Counts",
     "CpuCounter",
     "Database",
     "Error",
@@ -112,6 +116,7 @@ __all__ = [
     "UnanswerableError",
     "UnreadableWarning",
     "UnsliceableError",
+    "Watch",
     "WriteError",
     "__version__",
     "cache_folder",
@@ -119,6 +124,7 @@ __all__ = [
     "findings",
     "open",
     "record",
+    "watch",
 ]
 
 

@@ -60,14 +60,11 @@ def record(
     >>> recording.status, [event["line"] for event in recording.trace.messages("output:stderr")]
     (3, ['hello'])
     """
-    words = _options(options)
+    words = option_words(options)
     if command is None:
         begun = json.loads(_asked("record", "--detach", "--json", *words))
         return Recording(begun["session"], pathlib.Path(begun["output"]))
-    program = [command] if isinstance(command, str | os.PathLike | int | float) else list(command)
-    if not program:
-        raise QuestionError("a command has a program at least")
-    return _recorded([os.fspath(word) if isinstance(word, os.PathLike) else str(word) for word in program], words)
+    return _recorded(program_words(command), words)
 
 
 class Recording:
@@ -127,11 +124,11 @@ class Recording:
 
     def enable(self, *events: str, **options: Word | bool | Sequence[Word] | None) -> None:
         """Records these events, too: patterns of names, and options of ``kymo enable``."""
-        _asked("enable", "--session", self.session, *_options(options), "--", *events, may_be_incomplete=True)
+        _asked("enable", "--session", self.session, *option_words(options), "--", *events, may_be_incomplete=True)
 
     def disable(self, *events: str, **options: Word | bool | Sequence[Word] | None) -> None:
         """Records these events no more."""
-        _asked("disable", "--session", self.session, *_options(options), "--", *events, may_be_incomplete=True)
+        _asked("disable", "--session", self.session, *option_words(options), "--", *events, may_be_incomplete=True)
 
     def __enter__(self) -> Recording:
         return self
@@ -206,7 +203,15 @@ class RuleLimits(MutableMapping["str | tuple[str, str]", Any]):
         return f"<kymograph.RuleLimits {dict(self)}>"
 
 
-def _program() -> list[str]:
+def program_words(command: Word | Sequence[Word]) -> list[str]:
+    """A program and its arguments."""
+    program = [command] if isinstance(command, str | os.PathLike | int | float) else list(command)
+    if not program:
+        raise QuestionError("a command has a program at least")
+    return [os.fspath(word) if isinstance(word, os.PathLike) else str(word) for word in program]
+
+
+def this_command() -> list[str]:
     """The command that this package installs."""
     if not sys.platform.startswith("linux"):
         raise RecordError("programs are recorded on Linux; traces are read everywhere")
@@ -219,7 +224,7 @@ def _program() -> list[str]:
     return [found]
 
 
-def _options(options: dict[str, Any]) -> list[str]:
+def option_words(options: dict[str, Any]) -> list[str]:
     words = []
     for name, value in options.items():
         option = name.strip("_").replace("_", "-")
@@ -235,13 +240,13 @@ def _options(options: dict[str, Any]) -> list[str]:
 
 def _asked(*words: str, may_be_incomplete: bool = False) -> str:
     """The output of the command."""
-    done = subprocess.run([*_program(), *words], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run([*this_command(), *words], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode == 0 or done.returncode == 1 and may_be_incomplete and done.stdout:
         return done.stdout
-    raise _error(done.returncode, done.stderr)
+    raise command_error(done.returncode, done.stderr)
 
 
-def _error(status: int, text: str) -> QuestionError | RecordError:
+def command_error(status: int, text: str) -> QuestionError | RecordError:
     text = text.strip()
     _, is_said, said = text.rpartition("error: ")
     message = said.split("\n\nUsage:")[0].strip() if is_said else text or f"kymo has ended with status {status}"
@@ -251,21 +256,21 @@ def _error(status: int, text: str) -> QuestionError | RecordError:
 def _recorded(program: list[str], words: list[str]) -> Recording:
     with tempfile.TemporaryDirectory(prefix="kymograph-") as folder:
         summary = pathlib.Path(folder) / "summary.json"
-        command = [*_program(), "record", f"--summary={summary}", *words, "--", *program]
+        command = [*this_command(), "record", f"--summary={summary}", *words, "--", *program]
         child = subprocess.Popen(command, stderr=subprocess.PIPE)
         told = bytearray()
-        passing = threading.Thread(target=_pass, args=(child, told), daemon=True)
+        passing = threading.Thread(target=pass_errors, args=(child, told), daemon=True)
         passing.start()
         status = _waited(child)
         # A program that the command has started may go on, with this pipe.
         passing.join(timeout=_LAST_WORDS_S)
         if not summary.exists():
-            raise _error(status, told.decode(errors="replace"))
+            raise command_error(status, told.decode(errors="replace"))
         facts: dict[str, Any] = json.loads(summary.read_text())
     return Recording(facts["session"], facts["output"], status, facts)
 
 
-def _pass(child: subprocess.Popen[bytes], told: bytearray) -> None:
+def pass_errors(child: subprocess.Popen[Any], told: bytearray) -> None:
     """Passes on what the command and its program write to standard error, and keeps the end of it."""
     assert child.stderr is not None
     with child.stderr as stream:

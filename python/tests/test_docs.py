@@ -26,7 +26,7 @@ def test_names_in_the_docs_are_there() -> None:
 
 
 def test_what_runs_on_the_demo() -> None:
-    opening, events, loop, _, answers, _, own, _ = blocks("docs/python.md")
+    opening, events, loop, _, answers, _, own, *_ = blocks("docs/python.md")
     names: dict[str, object] = {}
     exec(opening + events + "rows = len(events.to_pandas())\n" + loop + answers + own, names)
     assert names["rows"] == 335

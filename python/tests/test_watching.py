@@ -1,0 +1,71 @@
+"""Counting events of the kernel from Python."""
+
+import os
+import sys
+
+import pytest
+
+import kymograph
+
+#: Closes a number that is no file so many times.
+CALLS = 50
+CLOSES = f"""
+import os
+for n in range({CALLS}):
+    try: os.close(987654)
+    except OSError: pass
+"""
+
+
+@pytest.fixture(autouse=True)
+def may_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    try:
+        kymograph.watch("sched_switch", duration="10ms").stop()
+    except kymograph.QuestionError as error:
+        if os.geteuid() == 0 and os.path.exists("/sys/kernel/btf/vmlinux") and "not permitted" not in str(error):
+            raise
+        pytest.skip(f"NO COUNTS HERE: {error}")
+
+
+def closes() -> list[str]:
+    """A program with a name of its own."""
+    name = "import ctypes; ctypes.CDLL(None).prctl(15, b'closes', 0, 0, 0)"
+    return [sys.executable, "-c", f"{name}{CLOSES}"]
+
+
+def test_a_program_is_counted() -> None:
+    watch = kymograph.watch('sys_enter when comm == "closes" && args[0] == 987654', closes(), by=["name", "comm"])
+    counts = watch.counts
+    assert (watch.status, dict(counts)) == (
+        0,
+        {("close", "closes"): kymograph.CountRow({"name": "close", "comm": "closes"}, CALLS, None, None)},
+    )
+    assert (counts.events, counts.is_final, counts.lost) == (CALLS, True, {"map_full": 0, "interrupted": 0})
+    assert repr(watch).endswith(f"&& args[0] == 987654': {CALLS} events>")
+    assert counts.to_polars().to_dicts() == [{"name": "close", "comm": "closes", "events": CALLS}]
+
+
+def test_a_block_is_counted() -> None:
+    with kymograph.watch(f'syscalls when pid == {os.getpid()} && name == "close" && ret == -9', by="name", hist="took", sum="took") as watch:
+        exec(CLOSES, {})
+    row = watch.counts["close"]
+    assert row.events == CALLS and row.histogram is not None and row.histogram["count"] == CALLS
+    assert row.sum == row.histogram["sum"] and 0 < row.histogram["p50"] <= row.histogram["most"]
+    assert watch.counts.to_pyarrow().column_names[:3] == ["name", "events", "sum"]
+    assert watch.stop() is watch.counts, "it may be stopped twice"
+
+
+def test_times_are_counted_one_by_one() -> None:
+    times = list(kymograph.watch("sched_switch", by="cpu_id", every="50ms", duration="300ms"))
+    assert len(times) >= 3 and not any(counts.is_final for counts in times)
+    assert all(counts.time_ns >= 40_000_000 for counts in times)
+
+
+def test_mistakes_are_told() -> None:
+    with pytest.raises(kymograph.QuestionError, match="sched_switch"):
+        kymograph.watch("shced_switch")
+    with pytest.raises(kymograph.QuestionError, match="next_comm"):
+        kymograph.watch("sched_switch", by="next_com")
+    with pytest.raises(kymograph.QuestionError, match="bogus"):
+        kymograph.watch("sched_switch", bogus=True)
