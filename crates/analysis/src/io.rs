@@ -31,6 +31,7 @@ mod log;
 mod ops;
 mod over;
 mod pids;
+mod replay;
 mod report;
 mod requests;
 mod rows;
@@ -38,13 +39,13 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 
 use crate::block::{self, BlockAnalysis};
 use crate::calls::{
-    self, Bases, CallEntry, CallExit, CallLane, CallNames, CallObserver, CallOutcome, CallState, CallSummary, CpuAt,
+    self, CallEntry, CallExit, CallLane, CallNames, CallObserver, CallOutcome, CallState, CallSummary, CpuAt,
     EventPosition, LifeView, Settings, ToldRun,
 };
 use crate::description::{AnalysisDescription, SupportedOptions};
@@ -60,13 +61,13 @@ use crate::{
 };
 
 pub use acts::{FileAct, StatedOwner};
-use apart::{ActResults, Apart, ThreadKnowledge};
 use file_rows::FileRows;
 use files::Files;
 pub use log::Logged;
-use log::{FollowingActs, Log, ReadyActs, Renumbered, SettledActs};
+use log::{Log, Renumbered};
 use ops::{CLOSE_ON_EXEC, DUPLICATE, FileEffect, INTERNET};
 use pids::Pids;
+use replay::ReplayBuffers;
 pub use rows::{IoRows, IoRun, IoTotals};
 use sums::{IoSums, OperationLimits};
 
@@ -86,13 +87,6 @@ pub struct Io {
     kept: Wishes,
     limits: OperationLimits,
     room: Mutex<ReplayBuffers>,
-}
-
-/// Memory of acts that were replayed: pages that were written to once are there.
-#[derive(Debug, Default)]
-struct ReplayBuffers {
-    logs: Vec<Vec<Logged>>,
-    apart: Vec<apart::ApartBuffers>,
 }
 
 /// The facts that it keeps about an entry.
@@ -270,10 +264,6 @@ impl Io {
         let top = if uring.is_any() { wishes.top.map(|_| usize::MAX) } else { wishes.top };
         let kept = Wishes { top, ..wishes.clone() };
         Self { settings: Settings::new(setup), names, ops, are_exits_named, block, uring, wishes, kept, limits, room }
-    }
-
-    fn room(&self) -> MutexGuard<'_, ReplayBuffers> {
-        self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn op(&self, call: calls::CallId) -> FileEffect {
@@ -592,55 +582,6 @@ impl IoState {
     }
 }
 
-/// Acts that are replayed while others merge.
-struct Replay<'a> {
-    io: &'a Io,
-    waiting: ReadyActs,
-    done: Option<ActResults>,
-}
-
-impl Later<IoState> for Replay<'_> {
-    fn run(&mut self) {
-        let (pids, memory) = (std::mem::take(&mut self.waiting.pids), self.io.room().apart.pop().unwrap_or_default());
-        let mode = self.waiting.done_from().map_or(ThreadKnowledge::Whole, ThreadKnowledge::Again);
-        let mut apart = Apart::new(&self.io.limits, &self.io.kept, pids, memory, mode);
-        let log = self.waiting.hand_over(|logged, from| apart.act(logged, from));
-        self.done = Some(apart.end());
-        self.io.room().logs.push(log);
-    }
-
-    fn end(self: Box<Self>, state: &mut IoState) {
-        let mut done = self.done.expect("what is given back was done");
-        state.is_odd |= done.is_odd || self.waiting.is_torn;
-        let IoState { totals, files: Some(files), .. } = state else { unreachable!("nothing comes before it") };
-        files.follow(&self.io.limits, &mut totals.over, &mut done);
-        self.io.room().apart.push(done.memory());
-    }
-}
-
-impl Io {
-    /// Acts that cannot change any more wait to be replayed, with the settled acts of a part that
-    /// follows: lives there count from these numbers on. Or they are put aside, if the state before
-    /// is unknown.
-    fn replay_later<'a>(
-        &'a self,
-        state: &mut IoState,
-        (settled, numbers): (SettledActs, Renumbered),
-    ) -> Option<Box<dyn Later<IoState> + 'a>> {
-        let until = state.calls.settled_until(first_to_tell);
-        let IoState { totals: IoTotals { log, .. }, files, pids, is_odd, .. } = state;
-        let Some(files) = files else {
-            *is_odd |= settled.is_done();
-            log.unsettle(FollowingActs::new(settled, &numbers));
-            log.settle(until);
-            return None;
-        };
-        let pids = pids.get_or_insert_with(|| files.pids());
-        let waiting = log.take(until, (settled, numbers), pids);
-        Some(Box::new(Replay { io: self, waiting, done: None }))
-    }
-}
-
 impl Analysis for Io {
     type State = IoState;
     type Lane<'a> = IoLane<'a>;
@@ -788,19 +729,7 @@ impl Analysis for Io {
         // Acts before that are left over.
         let is_whole = self.settings.holes.is_empty() && state.calls.is_switched(&self.settings);
         let Some(since) = state.switched.filter(|_| is_whole && state.files.is_none()) else { return };
-        let mut waiting = ReadyActs::alone(state.totals.log.take_settled());
-        let memory = self.room().apart.pop().unwrap_or_default();
-        let mut apart = Apart::new(&self.limits, &self.kept, Pids::default(), memory, ThreadKnowledge::Alone(since));
-        let mut last = EventPosition { time: i64::MIN, lane: 0, nth: 0 };
-        let room = waiting.hand_over(|logged, from| {
-            last = logged.place;
-            apart.act(logged, from);
-        });
-        let mut done = apart.end();
-        state.totals.over.add(done.take_over(), &Bases::default());
-        state.rows = std::mem::take(&mut done.rows);
-        state.totals.log.done((since, last), done.acts(since), room);
-        self.room().apart.push(done.memory());
+        self.replay_alone(state, since);
     }
 
     fn is_odd(&self, state: &IoState) -> bool {
