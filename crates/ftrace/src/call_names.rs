@@ -4,6 +4,16 @@ use syscalls::Sysno;
 
 use crate::calls::OTHER_NAMES;
 
+/// The name of a call of 32-bit programs on x86, as events of the kernel have it.
+///
+/// ```
+/// assert_eq!(kymo_ftrace::compat_call_name(20).as_deref(), Some("getpid"));
+/// ```
+#[must_use]
+pub fn compat_call_name(number: u64) -> Option<String> {
+    crate::compat::name(number)
+}
+
 /// Numbers of this machine's calls, and their names as events of the kernel have them.
 ///
 /// ```

@@ -27,7 +27,7 @@ pub mod shape;
 pub mod stacks;
 pub mod texts;
 
-pub use call_names::call_names;
+pub use call_names::{call_names, compat_call_name};
 pub use calls::CallTable;
 pub use catalog::{CallRecord, EventCatalog, PlanNumber};
 pub use names::{event_name, has_system};

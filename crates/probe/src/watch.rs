@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 pub use condition::{AnyInteger, ConditionNumber, ConditionText, ConditionTree, InexpressibleTest};
 pub(crate) use counting::KernelCounts;
-pub use fields::{FoundPath, TracepointFields, WatchKind, WatchMeaning, WatchableEvents, WatchedField};
+pub use fields::{COMPAT_CALL, FoundPath, TracepointFields, WatchKind, WatchMeaning, WatchableEvents, WatchedField};
 
 /// Programs of a request at most, of which each is at one tracepoint.
 pub const WATCHED_EVENTS_MAX: usize = 256;

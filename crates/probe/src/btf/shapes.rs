@@ -1,6 +1,8 @@
 //! The shapes of types: the content of memory where a value of a type is.
 
-use super::{ABOUT_ANOTHER, DEPTH_MAX, KernelTypes, STRUCTURE, UNION};
+use std::collections::HashMap;
+
+use super::{ABOUT_ANOTHER, DEPTH_MAX, FUNCTION, KernelTypes, STRUCTURE, UNION};
 
 const INTEGER: u32 = 1;
 const POINTER: u32 = 2;
@@ -142,9 +144,20 @@ impl KernelTypes {
         (0..count).map_while(label).collect()
     }
 
-    /// Names and types of the arguments of a function.
-    pub(crate) fn arguments(&self, function: &str) -> Option<Vec<(String, u32)>> {
-        let at = self.at(self.function(function)?)?;
+    /// Numbers of functions by the rest of their names, of all that begin so.
+    pub(crate) fn functions_named(&self, prefix: &str) -> HashMap<String, u32> {
+        let named = |number: u32| {
+            let at = self.at(number).filter(|at| self.kind(*at) == Some(FUNCTION))?;
+            let text = self.bytes.get(self.names.checked_add(self.word(at)? as usize)?..)?;
+            let rest = text.strip_prefix(prefix.as_bytes())?.split(|byte| *byte == 0).next()?;
+            Some((String::from_utf8(rest.to_vec()).ok()?, number))
+        };
+        (1..self.places.len() as u32).filter_map(named).collect()
+    }
+
+    /// Names and types of the arguments of the function with this number.
+    pub(crate) fn arguments(&self, function: u32) -> Option<Vec<(String, u32)>> {
+        let at = self.at(function)?;
         let prototype = self.at(self.word(at + 8)?).filter(|at| self.kind(*at) == Some(PROTOTYPE))?;
         let argument = |argument: usize| {
             let at = prototype + 12 + 8 * argument;
@@ -180,7 +193,8 @@ mod tests {
             return;
         };
         let types = KernelTypes::read(bytes).expect("it is one");
-        let arguments = types.arguments("__traceiter_sched_switch").expect("the kernel has the tracepoint");
+        let functions = types.functions_named("__traceiter_");
+        let arguments = types.arguments(functions["sched_switch"]).expect("the kernel has the tracepoint");
         let names: Vec<&str> = arguments.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(&names[..4], ["__data", "preempt", "prev", "next"]);
         assert!(matches!(types.shape(arguments[1].1), Some(BtfShape::Integer { bytes: 1, is_boolean: true, .. })));

@@ -7,6 +7,8 @@
 //!
 //! Names come first from the table of fields that people know (`known`), then from the arguments, then from the thread that runs.
 
+use std::collections::HashMap;
+
 use super::known::{KnownField, ValueChange, fields_of, is_never_null};
 use super::{WatchPath, WatchStep};
 use crate::btf::{BtfShape, KernelTypes};
@@ -15,6 +17,8 @@ use crate::btf::{BtfShape, KernelTypes};
 pub(super) const TEXT_MAX: u32 = 64;
 /// Bytes of the name of a thread.
 const NAME_BYTES: u32 = 16;
+/// A bit of the number of a system call: a 32-bit program has made it, which has other numbers.
+pub const COMPAT_CALL: i64 = 1 << 30;
 /// Pointers that a path follows at most.
 const HOPS_MAX: usize = 8;
 /// Offsets in structures at most.
@@ -30,6 +34,8 @@ const OWN_ARGUMENTS: usize = 1;
 #[derive(Debug)]
 pub struct WatchableEvents {
     types: KernelTypes,
+    /// The functions that have their arguments.
+    functions: HashMap<String, u32>,
 }
 
 impl WatchableEvents {
@@ -39,7 +45,10 @@ impl WatchableEvents {
     ///
     /// Why there are none, in a sentence.
     pub fn of_this_kernel() -> Result<Self, String> {
-        Ok(Self { types: KernelTypes::of_this_kernel()? })
+        let types = KernelTypes::of_this_kernel()?;
+        let mut functions = FUNCTIONS.iter().map(|prefix| types.functions_named(prefix));
+        let functions = functions.find(|found| !found.is_empty()).unwrap_or_default();
+        Ok(Self { types, functions })
     }
 
     /// Their names, without subsystems.
@@ -52,7 +61,7 @@ impl WatchableEvents {
     #[must_use]
     pub fn event(&self, name: &str, is_end: bool) -> Option<TracepointFields<'_>> {
         let number = self.types.typedef(&format!("{TRACEPOINT}{name}"))?;
-        let arguments = FUNCTIONS.iter().find_map(|function| self.types.arguments(&format!("{function}{name}")))?;
+        let arguments = self.types.arguments(*self.functions.get(name)?)?;
         let arguments = arguments.into_iter().skip(OWN_ARGUMENTS).collect();
         Some(TracepointFields { types: &self.types, event: name.to_owned(), number, arguments, is_end })
     }
@@ -142,6 +151,12 @@ pub(super) enum WatchSource {
     Took,
     /// An argument, or a value behind its pointers.
     Argument(ArgumentPath),
+    /// The number of a system call, with [`COMPAT_CALL`] if the caller is a 32-bit one: that is in the thread's description, if there are
+    /// such callers.
+    Call {
+        number: ArgumentPath,
+        status_offset: Option<u32>,
+    },
     /// The state of a thread at its switch: where that is known that it was preempted, its state and, in its description, the state of
     /// its end.
     State {
@@ -233,11 +248,16 @@ impl TracepointFields<'_> {
         let FoundPath::Field(mut found) = self.walk(place, rest) else { return None };
         let WatchSource::Argument(argument) = &mut found.source else { return None };
         argument.change = known.change;
+        if known.change == ValueChange::Call {
+            let compat =
+                cfg!(target_arch = "x86_64").then(|| self.types.place("task_struct", &["thread_info", "status"]));
+            let (number, status_offset) = (argument.clone(), compat.flatten());
+            return Some(field(found.kind, WatchMeaning::Call, WatchSource::Call { number, status_offset }));
+        }
         match known.change {
             ValueChange::Priority => found.kind = WatchKind::Integer { bits: 32, is_signed: true },
-            ValueChange::Call => found.meaning = WatchMeaning::Call,
             ValueChange::Same if known.name == "bytes" => found.meaning = WatchMeaning::Bytes,
-            ValueChange::Same | ValueChange::Sectors | ValueChange::State => {}
+            ValueChange::Same | ValueChange::Sectors | ValueChange::State | ValueChange::Call => {}
         }
         Some(FoundPath::Field(found))
     }

@@ -3,14 +3,16 @@
 //! Addresses are followed by the kernel's function that reads memory and finds zeros where there is none. Behind arguments
 //! that are never null, a program looks itself, which takes a tenth of the time.
 
-use super::fields::{ArgumentPath, PathEnd, WatchSource};
+use super::fields::{ArgumentPath, COMPAT_CALL, PathEnd, WatchSource};
 use super::known::ValueChange;
-use crate::assembly::{BpfAssembly, Condition, KernelFunction, R0, R1, R2, R3, R6, STACK};
+use crate::assembly::{BpfAssembly, Condition, KernelFunction, R0, R1, R2, R3, R6, R7, STACK};
 
 /// Real-time priorities.
 const REAL_TIME: i32 = 100;
 /// Bits of a sector's bytes.
 const SECTOR_BITS: i32 = 9;
+/// The flag of 32-bit callers in `thread_info.status`.
+const THREAD_COMPAT: i32 = kymo_ftrace::texts::TEXT_COMPAT as i32;
 /// States of threads that traces tell.
 const REPORTED: i32 = 0x7f;
 const UNINTERRUPTIBLE: i32 = 2;
@@ -48,6 +50,7 @@ pub(super) fn number(code: &mut BpfAssembly, source: &WatchSource, to: i16, plac
             self::state(code, [*preempted, *thread, *state], *end_offset, places);
         }
         WatchSource::Argument(path) => argument(code, path, places),
+        WatchSource::Call { number, status_offset } => call(code, number, *status_offset, places),
         WatchSource::ThreadName => code.set(R0, 0),
     }
     code.store((STACK, to), R0, 8);
@@ -151,6 +154,19 @@ fn argument(code: &mut BpfAssembly, path: &ArgumentPath, places: PiecePlaces) {
         ValueChange::Sectors => code.shift_right(R0, SECTOR_BITS),
         ValueChange::Same | ValueChange::Call | ValueChange::State => {}
     }
+}
+
+/// r0 becomes the number of a system call, and whose it is.
+fn call(code: &mut BpfAssembly, number: &ArgumentPath, status_offset: Option<u32>, places: PiecePlaces) {
+    let Some(offset) = status_offset.and_then(|offset| i16::try_from(offset).ok()) else {
+        return argument(code, number, places);
+    };
+    code.call(KernelFunction::CurrentTask);
+    code.load(R7, (R0, offset), 4);
+    code.and(R7, THREAD_COMPAT);
+    code.shift_left(R7, COMPAT_CALL.trailing_zeros() as i32 - THREAD_COMPAT.trailing_zeros() as i32);
+    argument(code, number, places);
+    code.or_register(R0, R7);
 }
 
 /// The lowest bits of r0 fill it.

@@ -5,16 +5,18 @@ use std::cell::RefCell;
 use kymo_filter::{
     Constant, Dimension, FieldResolver, Filter, FilterField, NamePath, PathMeaning, Unit, Verdict, nearest,
 };
-use kymo_ftrace::call_names;
+use kymo_ftrace::{call_names, compat_call_name};
 use kymo_ir::Encoding;
 use kymo_ir::predicate::InputKind;
 use kymo_probe::watch::{
-    AnyInteger, ConditionNumber, ConditionTree, FoundPath, TracepointFields, WatchCondition, WatchKind, WatchMeaning,
-    WatchPath, WatchedField,
+    AnyInteger, COMPAT_CALL, ConditionNumber, ConditionTree, FoundPath, TracepointFields, WatchCondition, WatchKind,
+    WatchMeaning, WatchPath, WatchedField,
 };
 
 use super::words::{of, path};
 
+/// Calls of 32-bit programs have lower numbers.
+const COMPAT_CALLS: u64 = 512;
 /// JSON values inside each other that a helper takes.
 const DEPTH_MAX: usize = 100;
 
@@ -117,10 +119,21 @@ fn listed(names: &[String]) -> String {
 /// Names of the numbers of a field.
 pub(super) fn labels(meaning: &WatchMeaning) -> Vec<(String, i64)> {
     match meaning {
-        WatchMeaning::Call => call_names().into_iter().map(|(number, name)| (name.to_owned(), number)).collect(),
+        WatchMeaning::Call => calls(),
         WatchMeaning::Labels(labels) => labels.clone(),
         _ => Vec::new(),
     }
+}
+
+/// Numbers of system calls with their names; those of 32-bit programs are called `compat_NAME`.
+fn calls() -> Vec<(String, i64)> {
+    let native = call_names().into_iter().map(|(number, name)| (name.to_owned(), number));
+    let compat = (0..COMPAT_CALLS).filter_map(|number| {
+        let name = compat_call_name(number)?;
+        Some((format!("compat_{name}"), number as i64 | COMPAT_CALL))
+    });
+    let compat = compat.filter(|_| cfg!(target_arch = "x86_64"));
+    native.chain(compat).collect()
 }
 
 impl FieldResolver for TracepointNames<'_> {

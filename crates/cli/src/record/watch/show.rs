@@ -209,7 +209,8 @@ impl WatchView<'_> {
             "cost": {
                 "programs_ns": programs,
                 "ns_each": programs.map(|_| cost.run_ns / cost.runs.max(1)),
-                "own_ns": own_nanos().saturating_add(cost.helper_ns),
+                "own_ns": own_nanos(),
+                "helper_ns": cost.helper_ns,
             },
         })
     }
