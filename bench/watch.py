@@ -7,17 +7,20 @@ Every round does each job once, in turn; the result is the median over the round
 bench/results/watch-MACHINE-DATE.md. The load hands a byte to and fro between two processes on one CPU (kernel/load.c): four
 system calls and two switches a round.
 
-    slow-down     how much longer the load takes, beside which watchers have the other CPUs, than without a watcher
-    added         nanoseconds of that for a system call: two programs, one at its begin and one at its end
-    work          processor time of a watcher and of what it adds to the load, all in all: of kymo, its helper's too; of bpftrace without
-                  its compiler (an empty program takes as long). `kymo record` records the same two events and makes a trace of them
+    a call        processor time that two programs add to a system call, one at its begin and one at its end: that of the load with them,
+                  less that without, and less that of the watcher where there is next to nothing to watch
+    all           processor time of a watcher and of all that it adds to the load: of kymo, its helper's too. `kymo record` records the same
+                  two events and makes a trace of them; its recorder's time is as its summary says
 
+Elapsed time is in the table of all values: it depends on other work of the machine.
 bpftrace runs twice: with a histogram of all calls together, as bpftrace keeps it (by powers of two), and one for each call. kymo keeps the
-number, sum and distribution (eight buckets for each power of two) of each call in both.
+number, sum and distribution (eight buckets for each power of two) of each call in both. bpftrace's programs are at perf's tracepoints,
+as its manual shows them; 0.17 has none at raw ones on this kernel.
 """
 
 import argparse
 import datetime
+import json
 import os
 import pathlib
 import re
@@ -30,42 +33,43 @@ import run
 from kernel import BUILT, HERE, ROUNDS, children, load, seconds
 
 CALLS = 4 * ROUNDS
-BEGIN = "rawtracepoint:sys_enter { @begun[tid] = nsecs; }"
-END = "rawtracepoint:sys_exit / @begun[tid] / { %s = hist(nsecs - @begun[tid]); delete(@begun[tid]); }"
-NUMBER = "((struct pt_regs *)arg0)->orig_ax"
-KINDS = {"all": ([], END % "@took"), "by call": (["--by", "name"], END % f"@took[{NUMBER}]")}
+BEGIN = "tracepoint:raw_syscalls:sys_enter { @begun[tid] = nsecs; }"
+END = "tracepoint:raw_syscalls:sys_exit / @begun[tid] / { %s = hist(nsecs - @begun[tid]); delete(@begun[tid]); }"
+KINDS = {"all": ([], END % "@took"), "by call": (["--by", "name"], END % "@took[args->id]")}
 
 
-def timed(words, **options):
+NOTHING = [str(BUILT / "load"), "1", "1"]
+
+
+def timed(words, beside=lambda told: 0):
+    """Seconds of the load, and processor time of all; `beside`: that of processes that are not our children, from the output."""
     before = children()
-    done = subprocess.run(words, capture_output=True, text=True, check=True, **options)
-    return {"seconds": seconds(done.stdout), "work": children() - before}
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    return {"seconds": seconds(done.stdout), "work": children() - before + beside(done.stdout) / 1e9}
+
+
+def last(text):
+    return json.loads(text.splitlines()[-1])
 
 
 END_OF = {kind: program for kind, (_, program) in KINDS.items()}
 
 
-def kymo(command, kind):
-    words = [command, "watch", "syscalls", "--hist", "took", *KINDS[kind][0], "--json", "--", *load(1)]
-    return timed(words)
+def kymo(command, kind, job):
+    words = [command, "watch", "syscalls", "--hist", "took", *KINDS[kind][0], "--json", "--", *job]
+    return timed(words, lambda text: last(text)["cost"]["helper_ns"])
 
 
-def bpftrace(kind):
-    return timed(["bpftrace", "-e", BEGIN + END_OF[kind], "-c", " ".join(load(1))])
-
-
-def compiling(kind):
-    """Processor time of bpftrace with the same program, and next to nothing to trace."""
-    before = children()
-    subprocess.run(["bpftrace", "-e", BEGIN + END_OF[kind], "-c", "/bin/true"], capture_output=True, check=True)
-    return {"work": children() - before}
+def bpftrace(kind, job):
+    return timed(["bpftrace", "-e", BEGIN + END_OF[kind], "-c", " ".join(job)])
 
 
 def record(command, folder):
     trace = folder / "trace"
     shutil.rmtree(trace, ignore_errors=True)
     events = "--kernel=raw_syscalls:sys_enter,raw_syscalls:sys_exit"
-    return timed([command, "record", events, "--kernel-buffer=16MiB", "--kernel-texts=none", "--json", "--output", trace, "--", *load(1)])
+    words = [command, "record", events, "--kernel-buffer=16MiB", "--kernel-texts=none", "--json", "--output", trace, "--", *load(1)]
+    return timed(words, lambda text: last(text)["kernel"]["cpu_ns"])
 
 
 def main():
@@ -81,8 +85,9 @@ def main():
         folder = pathlib.Path(folder)
         jobs = [("base", lambda: timed(load(1)))]
         for kind in KINDS:
-            jobs += [(f"kymo, {kind}", lambda kind=kind: kymo(words.kymo, kind)), (f"bpftrace, {kind}", lambda kind=kind: bpftrace(kind))]
-            jobs.append((f"bpftrace's compiler, {kind}", lambda kind=kind: compiling(kind)))
+            for about, job in (("", load(1)), (", nothing", NOTHING)):
+                jobs.append((f"kymo, {kind}{about}", lambda kind=kind, job=job: kymo(words.kymo, kind, job)))
+                jobs.append((f"bpftrace, {kind}{about}", lambda kind=kind, job=job: bpftrace(kind, job)))
         jobs.append(("kymo record", lambda: record(words.kymo, folder)))
         for _ in range(words.rounds):
             for name, job in jobs:
@@ -93,16 +98,16 @@ def main():
 
 def write(found, busy):
     median = {key: statistics.median(values) for key, values in found.items()}
-    base, rows = median["base", "seconds"], []
-    work = {name: value - median["base", "work"] for (name, key), value in median.items() if key == "work"}
+    base, rows = median["base", "work"], []
+    recording = median["kymo record", "work"] - base
     for kind in KINDS:
-        ours, theirs = f"kymo, {kind}", f"bpftrace, {kind}"
-        slow = {name: median[name, "seconds"] / base for name in (ours, theirs)}
-        added = {name: (median[name, "seconds"] - base) * 1e9 / CALLS for name in (ours, theirs)}
-        rows.append(f"| {kind}: slow-down of the load, of that under bpftrace | 1.00 | {slow[ours] / slow[theirs]:.2f} ({slow[ours]:.2f} and {slow[theirs]:.2f} times) |")
-        rows.append(f"| added to a system call, ns | that of bpftrace: {added[theirs]:.0f} | {added[ours]:.0f} |")
-        alone = work[theirs] - median[f"bpftrace's compiler, {kind}", "work"]
-        rows.append(f"| processor time, s; of `kymo record` | 0.5 | {work[ours]:.2f}, {work[ours] / work['kymo record']:.2f} (bpftrace, without compiling: {alone:.2f}) |")
+        a_call, whole = {}, {}
+        for name in ("kymo", "bpftrace"):
+            nothing = median[f"{name}, {kind}, nothing", "work"]
+            whole[name] = median[f"{name}, {kind}", "work"] - base
+            a_call[name] = (whole[name] - nothing) * 1e9 / CALLS
+        rows.append(f"| {kind}: a call, ns | that of bpftrace: {a_call['bpftrace']:.0f} | {a_call['kymo']:.0f} |")
+        rows.append(f"| {kind}: all, s | half of `kymo record`: {recording / 2:.3f} | {whole['kymo']:.3f} (bpftrace: {whole['bpftrace']:.3f}) |")
     machine = run.machine()
     name = re.sub("[^a-z0-9]+", "-", machine.lower()).strip("-")
     path = HERE / "results" / f"watch-{name}-{datetime.date.today()}.md"

@@ -9,13 +9,15 @@ use crate::quantity::seconds;
 
 const WATCH_HELP: &str = "\
 Examples:
-  sudo kymo watch sched_switch --by next_comm            a live table on a terminal, until Ctrl-C
-  sudo kymo watch syscalls --by name --hist took         how long system calls take, by call
-  sudo kymo watch syscalls --by comm,name --duration 5s --json | jq .rows
-  sudo kymo watch 'net:netif_receive_skb when skb->dev->name == \"lo\"' --sum len
-  sudo kymo watch 'block_rq_complete since block_rq_issue by rq' --hist took
-  sudo kymo watch 'sched_switch over 1ms since sched_waking by next_tid=tid' --by next_comm
-  sudo kymo watch 'sys_exit when name == \"read\" && ret > 0' --hist ret -- ./app
+  kymo watch sched_switch --by next_comm                 a live table on a terminal, until Ctrl-C
+  kymo watch syscalls --by name --hist took              how long system calls take, by call
+  kymo watch syscalls --by comm,name --duration 5s --json | jq .rows
+  kymo watch 'net:netif_receive_skb when skb->dev->name == \"lo\"' --sum len
+  kymo watch 'block_rq_complete since block_rq_issue by rq' --hist took
+  kymo watch 'sched_switch over 1ms since sched_waking by next_tid=tid' --by next_comm
+  kymo watch 'sys_exit when name == \"read\" && ret > 0' --hist ret -- ./app
+
+The kernel counts for root (sudo) and for processes with CAP_BPF and CAP_PERFMON; kymo goes on as the user.
 
 The question: EVENTS [[over TIME] since EVENTS [by FIELD[,FIELD]]] [when EXPRESSION]
   EVENTS     patterns of tracepoints as `kymo record --kernel` takes them; `syscalls` is the pair of a call and its return
