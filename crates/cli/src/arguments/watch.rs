@@ -57,6 +57,9 @@ pub(crate) struct WatchArguments {
     /// Rows that the kernel keeps; default: 16384, with --hist 65536, of which each bucket takes one
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(crate) rows: Option<u32>,
+    /// Show all columns, as in a pipe
+    #[arg(long)]
+    pub(crate) wide: bool,
     /// Print one JSON object for each time, and one at the end
     #[arg(long)]
     pub(crate) json: bool,

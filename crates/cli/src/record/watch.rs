@@ -89,7 +89,8 @@ struct Watching<'a> {
 impl<'a> Watching<'a> {
     fn new(watcher: Watcher, arguments: &'a WatchArguments) -> Self {
         let begun = Instant::now();
-        let is_live = !arguments.json && io::stdout().is_terminal();
+        // Lines that are longer than the terminal cannot be drawn again.
+        let is_live = !arguments.json && !arguments.wide && io::stdout().is_terminal();
         let every = arguments.every.map(Duration::from_nanos).or(is_live.then_some(LIVE));
         let shown = (WatchTotals::default(), begun);
         Self { watcher, arguments, begun, measured: (false, begun), shown, every, is_live, lines: 0 }
@@ -158,7 +159,7 @@ impl<'a> Watching<'a> {
         if self.arguments.json {
             writeln!(plain_output(), "{}", view.json(&told))?;
         } else {
-            let screen = Screen::of_output(Color::Auto, false);
+            let screen = Screen::of_output(Color::Auto, self.arguments.wide);
             let text = view.text(&told, screen)?;
             self.draw(&text, is_final)?;
         }
@@ -193,5 +194,5 @@ impl<'a> Watching<'a> {
 
 /// The helper is gone: counts are incomplete.
 fn broken(problem: HelperProblem) -> RecordProblem {
-    RecordProblem::Stop(StopReason::Output(io::Error::other(problem.to_string())))
+    RecordProblem::Stop(StopReason::Output(io::Error::other(problem)))
 }

@@ -13,7 +13,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::program;
 
 /// A terminal of this width: the first end reads everything that is written to the second.
-fn terminal(columns: u16) -> (OwnedFd, OwnedFd) {
+pub(crate) fn terminal(columns: u16) -> (OwnedFd, OwnedFd) {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let from = openpt(flags).expect("there are some");
     unlockpt(&from).expect("it is ours");

@@ -2,6 +2,7 @@
 //! the same instants.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::kernel::{NOBODY, can_record, events, name};
 use crate::recorded::Place;
+use crate::terminal::terminal;
 
 /// Whether the kernel can count here; otherwise it is said why not.
 fn can_watch(place: &Place) -> bool {
@@ -186,6 +188,41 @@ fn times_are_told_one_by_one() {
     assert_eq!(said.matches("events of raw_syscalls:sys_enter in ").count(), 3, "{said}");
     assert!(said.contains("\nlosses   none\n") && said.contains("\ncost     about "), "{said}");
     assert!(said.contains("more rows (--top all)"), "{said}");
+}
+
+/// On a terminal, a table replaces the one before, and the last one stays whole.
+#[test]
+fn a_terminal_has_a_live_table() {
+    let place = Place::new();
+    if !can_watch(&place) {
+        return;
+    }
+    let (from, to) = terminal(80);
+    let words = ["watch", "syscalls", "--by", "name", "--hist", "took", "--every", "200ms", "--duration", "700ms"];
+    let mut command = place.kymo(&words);
+    command.envs([("TERM", "xterm"), ("NO_COLOR", "1"), ("LC_ALL", "C.UTF-8")]).env_remove("COLUMNS").stdout(to);
+    let mut kymo = command.spawn().expect("it starts");
+    drop(command);
+    let mut seen = Vec::new();
+    // It ends with an error: no process has the terminal open any more.
+    let _ = std::fs::File::from(from).read_to_end(&mut seen);
+    assert!(kymo.wait().expect("it ends").success());
+    let seen = String::from_utf8(seen).expect("it is text").replace("\r\n", "\n");
+    let mut tables = seen.split("\x1b[J");
+    let first = tables.next().expect("there is one");
+    let height = |table: &str| table.lines().filter(|line| !line.starts_with('\x1b')).count();
+    assert!(first.ends_with(&format!("\x1b[{}A", height(first))) && height(first) < 30, "{seen}");
+    let tables: Vec<&str> = tables.collect();
+    assert!((2..=4).contains(&tables.len()), "{seen}");
+    for table in tables.iter().chain([&first]) {
+        assert!(
+            table.contains("events of raw_syscalls:sys_exit in") && table.contains("Distribution of took"),
+            "{table}"
+        );
+        assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    }
+    let last = tables.last().expect("there is one");
+    assert!(last.contains("\nlosses ") && last.contains("\ncost ") && last.contains('█'), "{last}");
 }
 
 #[test]
