@@ -450,8 +450,8 @@ pub fn help(listener: &UnixListener, user: u32, rights: ProbeRights) {
             continue;
         }
         let is_over = state.converse(&stream).unwrap_or(false);
-        // Nobody goes on with counts.
-        if is_over || state.counting.is_some() {
+        // There is no other command that goes on with counts.
+        if is_over || state.files.watch {
             return;
         }
         lonely = Instant::now();

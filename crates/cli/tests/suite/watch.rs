@@ -311,11 +311,12 @@ fn programs_go_with_the_command() {
     let helper = helper_of(kymo.id()).expect("it has a helper");
     kymo.kill().expect("it runs");
     kymo.wait().expect("it ends");
-    let begun = Instant::now();
-    while std::path::Path::new(&format!("/proc/{helper}/exe")).read_link().is_ok() {
-        assert!(begun.elapsed() < Duration::from_secs(10), "the helper {helper} is still there");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    is_gone(|| std::path::Path::new(&format!("/proc/{helper}/exe")).read_link().is_ok());
+
+    // A helper that has refused a question ends, too.
+    let mut kymo = place.kymo(&["watch", "no_such_event"]).stderr(Stdio::null()).spawn().expect("it starts");
+    assert_eq!(kymo.wait().expect("it ends").code(), Some(2));
+    is_gone(|| helper_of(kymo.id()).is_some());
 
     // And when the helper is killed, the command says so.
     let mut kymo = place.kymo(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
@@ -328,6 +329,15 @@ fn programs_go_with_the_command() {
     let output = kymo.wait_with_output().expect("it ends");
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(1) && told.contains("helper"), "{output:?}");
+}
+
+/// Waits, but not as long as a helper waits for another command.
+fn is_gone(is_there: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while is_there() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "the helper is still there");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// The process that a command has started with its rights.
