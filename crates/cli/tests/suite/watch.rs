@@ -133,7 +133,8 @@ fn counts_are_those_of_the_records() {
         let counted = by_key(&told[number], key);
         // On a busy machine, of some runs one or two events are in one count and not in the other; the reason is not known yet.
         let of = |counts: &BTreeMap<String, u64>, key: &String| counts.get(key).copied().unwrap_or(0);
-        let is_near = |key: &String| of(&counted, key).abs_diff(of(wanted, key)) <= 2;
+        let most = if question.starts_with("sched_process_exit") { 0 } else { 2 };
+        let is_near = |key: &String| of(&counted, key).abs_diff(of(wanted, key)) <= most;
         let is_same = counted.keys().chain(wanted.keys()).all(is_near);
         assert!(is_same, "{question} --by {key}: {counted:?} and {wanted:?}");
     }
