@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import html
 import json
+import queue
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kymograph._errors import QuestionError, RecordError
-from kymograph._recording import command_error, option_words, pass_errors, program_words, this_command
+from kymograph._recording import command_error, option_words, program_words, this_command
 from kymograph._tables import Columns
 
 TYPE_CHECKING = False
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 #: The command counts while this runs: it says when counting has begun, and ends with its standard input.
 _BEGUN = "begun"
 _WHILE_READ = ("sh", "-c", f"echo {_BEGUN}; read line")
+#: Rows in a notebook.
+_ROWS_SHOWN = 20
 #: How long its last words may take behind its end.
 _LAST_WORDS_S = 1
 
@@ -86,27 +91,47 @@ class Watch:
         self._child = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
         )
-        self._told = bytearray()
-        self._errors = threading.Thread(target=pass_errors, args=(self._child, self._told), daemon=True)
-        self._errors.start()
+        self._ends_itself = any(word.startswith("--duration=") for word in words)
         self._final: Counts | None = None
-        if self._line() != _BEGUN:
-            raise self._broken()
+        self._told = bytearray()
+        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        # Both streams are read at any time: the command would wait for a reader, and count no times meanwhile.
+        self._readers = [threading.Thread(target=read, daemon=True) for read in (self._read_lines, self._read_errors)]
+        for reader in self._readers:
+            reader.start()
+        # A time may be over before the other command has said that it runs.
+        early = []
+        while (line := self._lines.get()) != _BEGUN:
+            if not line:
+                raise self._broken()
+            early.append(line)
+        self._early = early
+        # Counts of times that came while the end was waited for.
+        self._kept: collections.deque[Counts] = collections.deque()
 
     def __iter__(self) -> Iterator[Counts]:
+        while self._kept:
+            yield self._kept.popleft()
         while (counts := self._next()) is not None:
             yield counts
 
     @property
     def counts(self) -> Counts:
-        """All counts since the beginning: waits for the end, which a ``duration`` brings, or `stop`."""
-        while self._next() is not None:
-            pass
+        """All counts since the beginning: waits for the end, which a ``duration`` or `stop` brings.
+
+        Raises:
+            QuestionError: Nothing brings it: there is no ``duration``, and it was not stopped.
+        """
+        if self._final is None and not self._ends_itself:
+            raise QuestionError("it counts until it is stopped: `stop()` gives the counts, and so does iterating with `every`")
+        while (counts := self._next()) is not None:
+            self._kept.append(counts)
         assert self._final is not None
         return self._final
 
     def stop(self) -> Counts:
         """Stops it, and gives all counts."""
+        self._ends_itself = True
         if self._child.stdin is not None and not self._child.stdin.closed:
             # The other end may be gone.
             with contextlib.suppress(BrokenPipeError):
@@ -117,7 +142,7 @@ class Watch:
         """The counts of the next time; ``None``: it is over."""
         if self._final is not None:
             return None
-        line = self._line()
+        line = self._early.pop(0) if self._early else self._lines.get()
         if not line:
             raise self._broken()
         counts = Counts(json.loads(line))
@@ -127,17 +152,27 @@ class Watch:
         self._end()
         return None
 
-    def _line(self) -> str:
+    def _read_lines(self) -> None:
+        """Takes lines of the output, and an empty one at its end."""
         assert self._child.stdout is not None
-        return self._child.stdout.readline().rstrip("\n")
+        with self._child.stdout as stream:
+            for line in stream:
+                self._lines.put(line.rstrip("\n"))
+        self._lines.put("")
+
+    def _read_errors(self) -> None:
+        assert self._child.stderr is not None
+        with self._child.stderr as stream:
+            for line in stream:
+                self._told += line.encode()
 
     def _end(self) -> int:
-        for stream in (self._child.stdin, self._child.stdout):
-            if stream is not None and not stream.closed:
-                with contextlib.suppress(BrokenPipeError):
-                    stream.close()
+        if self._child.stdin is not None and not self._child.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):
+                self._child.stdin.close()
         status = self._child.wait()
-        self._errors.join(timeout=_LAST_WORDS_S)
+        for reader in self._readers:
+            reader.join(timeout=_LAST_WORDS_S)
         return status
 
     def _broken(self) -> QuestionError | RecordError:
@@ -228,7 +263,7 @@ class Counts(Columns, Mapping[Any, CountRow]):
             }
             for row in self._rows.values()
         ]
-        names = dict.fromkeys(name for row in rows for name in row)
+        names = dict.fromkeys(["events"] if not rows else (name for row in rows for name in row))
         return pyarrow.table({name: [row.get(name) for row in rows] for name in names})
 
     def to_polars(self) -> polars.DataFrame:
@@ -242,6 +277,14 @@ class Counts(Columns, Mapping[Any, CountRow]):
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_pyarrow().__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        table = self.to_pyarrow()
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in table.column_names)
+        rows = [[html.escape(str(value)) for value in row.values()] for row in table.slice(0, _ROWS_SHOWN).to_pylist()]
+        body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+        more = f"<p>... and {len(self) - _ROWS_SHOWN:,} more</p>" if len(self) > _ROWS_SHOWN else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
     def __repr__(self) -> str:
         return f"<kymograph.Counts: {self.events:,} events in {self.time_ns / 1e9:.3f} s, {len(self):,} rows>"

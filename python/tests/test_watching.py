@@ -62,6 +62,22 @@ def test_times_are_counted_one_by_one() -> None:
     assert all(counts.time_ns >= 40_000_000 for counts in times)
 
 
+def test_a_time_is_read_while_a_program_runs() -> None:
+    watch = kymograph.watch("sched_switch", [sys.executable, "-c", "import time; time.sleep(0.5)"], by="next_comm", every="1ms")
+    times = list(watch)
+    assert len(times) >= 100 and sum(counts.events for counts in times) <= watch.counts.events
+    assert watch.counts._repr_html_().startswith("<table>")
+
+
+def test_counts_are_there_at_the_end() -> None:
+    watch = kymograph.watch("sched_switch")
+    with pytest.raises(kymograph.QuestionError, match="until it is stopped"):
+        print(watch.counts)
+    assert watch.stop().is_final
+    empty = kymograph.watch("sched_switch when prev_prio == 9000", by="prev_comm", duration="20ms").counts
+    assert len(empty) == 0 and empty.to_polars()["events"].to_list() == [] and empty._repr_html_()
+
+
 def test_mistakes_are_told() -> None:
     with pytest.raises(kymograph.QuestionError, match="sched_switch"):
         kymograph.watch("shced_switch")
