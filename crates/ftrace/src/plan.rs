@@ -197,6 +197,13 @@ impl KernelThreads {
         self.processes.get(&tid).copied()
     }
 
+    /// Learns of threads that are not known from a copy, which has learned of later records.
+    pub fn take_unknown(&mut self, later: Self) {
+        for (tid, process) in later.processes {
+            self.processes.entry(tid).or_insert(process);
+        }
+    }
+
     /// A thread was made on a CPU.
     pub(crate) fn made(&mut self, cpu: u32, tid: u32, flags: u64) {
         self.new.insert(cpu, (tid, flags));

@@ -264,6 +264,7 @@ impl RecordTest {
                 *into += &format!("{field} {} {number}", relation.symbol());
                 Ok(())
             }
+            Self::Bits { field, .. } if field == CPU_FIELD => Err(UnsoundTest::Kind(field.clone(), "number with bits")),
             Self::Bits { field, mask, is_any } => {
                 let (lowest, highest) = number_field(format, field)?;
                 // The kernel reads the number with the sign of the field.
@@ -279,13 +280,16 @@ impl RecordTest {
                 if let Some(part) = parts.iter().find(|part| !can_have(part, is_pattern)) {
                     return Err(UnsoundTest::Letters(part.clone()));
                 }
-                let relation = match (is_pattern, is_negated) {
-                    (false, false) => "==",
-                    (false, true) => "!=",
-                    (true, false) => "~",
-                    (true, true) => "!~",
+                let text = parts.join("*");
+                if is_pattern && text.starts_with(|letter: char| letter.is_ascii_digit()) {
+                    return Err(UnsoundTest::Letters(text));
+                }
+                *into += &match (is_pattern, is_negated) {
+                    (false, false) => format!("{field} == \"{text}\""),
+                    (false, true) => format!("{field} != \"{text}\""),
+                    (true, false) => format!("{field} ~ \"{text}\""),
+                    (true, true) => format!("!({field} ~ \"{text}\")"),
                 };
-                *into += &format!("{field} {relation} \"{}\"", parts.join("*"));
                 Ok(())
             }
         }
@@ -400,7 +404,7 @@ mod tests {
         let texts: Vec<String> = tests.iter().map(|test| test.text(&format()).expect("it is sound")).collect();
         assert_eq!(
             texts,
-            [r#"prio < -3 && (comm == "a b" || name !~ "x*y")"#, "!(flags & 128)", "CPU == 1 || common_pid != 9",]
+            [r#"prio < -3 && (comm == "a b" || !(name ~ "x*y"))"#, "!(flags & 128)", "CPU == 1 || common_pid != 9",]
         );
     }
 
@@ -416,6 +420,8 @@ mod tests {
             is("comm", &["a\n"], false),
             is("comm", &["[", ""], false),
             is("prio", &["a"], false),
+            is("comm", &["7z", ""], false),
+            RecordTest::Bits { field: "CPU".to_owned(), mask: 1, is_any: true },
             RecordTest::Bits { field: "prio".to_owned(), mask: 1 << 31, is_any: true },
             RecordTest::Bits { field: "flags".to_owned(), mask: 0, is_any: true },
             RecordTest::always(),

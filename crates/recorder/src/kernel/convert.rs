@@ -419,11 +419,14 @@ impl KernelConverter {
             }
         }
         ahead.sort_by_key(|(ticks, ..)| *ticks);
+        // These records have their turn later: until then, nothing that is known changes.
+        let mut later = self.threads.clone();
         for (_, cpu, record) in ahead {
-            if let Ok(Some(number)) = self.catalog.plan(cpu, record, CallTable::Native, &mut self.threads) {
-                self.catalog.plan_of(number).learn(record, cpu, &mut self.threads);
+            if let Ok(Some(number)) = self.catalog.plan(cpu, record, CallTable::Native, &mut later) {
+                self.catalog.plan_of(number).learn(record, cpu, &mut later);
             }
         }
+        self.threads.take_unknown(later);
     }
 
     fn fault(&mut self, cpu: u32, fault: &dyn std::fmt::Display) {

@@ -3,7 +3,7 @@
 //! Each part is asked in one of two forms, itself or its opposite, so that a part that cannot be asked is always *true*, also inside of a
 //! `!`. Nothing else may be said in its place.
 
-use kymo_ftrace::format::{EventFormat, FormatField};
+use kymo_ftrace::format::{EventFormat, FormatField, FormatShape};
 use kymo_ftrace::{AskedPlace, EventPlan};
 use kymo_ir::predicate::{Bitwise, Input, InputKind, Number, Pattern, Predicate, Relation, Test, TextExpression};
 use kymo_probe::record_test::{CPU_FIELD, RecordRelation, RecordTest, RecordValue, can_have, values};
@@ -132,7 +132,8 @@ impl Pusher<'_> {
         };
         let mask = u64::try_from(mask).ok().filter(|mask| *mask != 0 && i128::from(*mask) <= number.highest);
         match (mask, relation, number.greater) {
-            (Some(mask), Relation::Equal | Relation::NotEqual, 0) => {
+            // The kernel compares the number of the CPU, and never looks at its bits.
+            (Some(mask), Relation::Equal | Relation::NotEqual, 0) if number.field != CPU_FIELD => {
                 RecordTest::Bits { field: number.field, mask, is_any: relation == Relation::NotEqual }
             }
             _ => self.unsaid("such bits are not asked"),
@@ -180,6 +181,13 @@ impl Pusher<'_> {
             return self.unsaid(why);
         };
         let is_pattern = parts.len() > 1;
+        if is_pattern && !is_sound_pattern(parts, is_negated) {
+            return self.unsaid("the kernel's filters would compare another text with such a pattern");
+        }
+        // The kernel compares no more bytes than the field has.
+        if !is_pattern && field.size as usize <= parts[0].len() && matches!(field.shape, FormatShape::Array(_)) {
+            return self.unsaid("a text is longer than the field");
+        }
         let said: Option<Vec<String>> = parts
             .iter()
             .map(|part| std::str::from_utf8(part).ok().filter(|part| can_have(part, is_pattern)).map(str::to_owned))
@@ -218,6 +226,17 @@ impl Pusher<'_> {
             RecordNumber::of(field, greater).filter(|_| is_same)
         });
         number.ok_or_else(|| format!("`{name}` is no number that the kernel compares"))
+    }
+}
+
+/// Whether the kernel finds a pattern wherever it is, or does so where it is not to be: an end is looked for at the end of the field, a
+/// part between others also behind the end of the text, and one with a digit at its begin is taken for a number.
+fn is_sound_pattern(parts: &[&[u8]], is_negated: bool) -> bool {
+    match parts {
+        [b"", _] => false,
+        [b"", _, b""] => !is_negated,
+        [first, ..] => !first.first().is_some_and(u8::is_ascii_digit),
+        [] => false,
     }
 }
 
@@ -307,8 +326,9 @@ mod tests {
         for (filter, expected) in [
             ("prev_tid == 5 && tid != 4 || cpu_id >= 2", "CPU >= 2 || (prev_pid == 5 && common_pid != 4)"),
             ("prev_prio < -90", "prev_prio < 10"),
-            ("!(prev_prio < 20 || prev_comm == \"a*b\")", "prev_prio >= 120 && prev_comm !~ \"a*b\""),
+            ("!(prev_prio < 20 || prev_comm == \"a*b\")", "prev_prio >= 120 && !(prev_comm ~ \"a*b\")"),
             ("prev_comm != \"ab\"", "prev_comm != \"ab\""),
+            ("prev_comm == \"*ab*\" || prev_comm == \"7z\"", "prev_comm == \"7z\" || prev_comm ~ \"*ab*\""),
             ("flags & 6", "flags & 6"),
             ("!(flags & 6)", "!(flags & 6)"),
             ("flags > 255 || 3 < prev_tid", "prev_pid > 3"),
@@ -329,6 +349,11 @@ mod tests {
             ("prev_comm =~ \"a.b\" && prev_tid == 5", "prev_pid == 5", "regular expressions"),
             ("prev_comm == \"a[b]*\" && prev_tid == 5", "prev_pid == 5", "letters"),
             ("prev_comm < \"b\" && prev_tid == 5", "prev_pid == 5", "order"),
+            ("prev_comm == \"*swap\" && prev_tid == 5", "prev_pid == 5", "such a pattern"),
+            ("prev_comm != \"*swap*\" && prev_tid == 5", "prev_pid == 5", "such a pattern"),
+            ("prev_comm == \"7z*\" && prev_tid == 5", "prev_pid == 5", "such a pattern"),
+            ("prev_comm == \"sixteen-letters-\" && prev_tid == 5", "prev_pid == 5", "longer"),
+            ("cpu_id & 1 && prev_tid == 5", "prev_pid == 5", "bits"),
             ("prev_tid * 3 == 15 && flags == 3", "flags == 3", "arithmetic"),
             ("prev_tid == prev_prio && flags == 3", "flags == 3", "each other"),
         ] {
