@@ -107,12 +107,24 @@ impl Pusher<'_> {
         match (left, right) {
             (Number::Input(input), Number::Integer(value)) => self.number(*input, relation, *value),
             (Number::Integer(value), Number::Input(input)) => self.number(*input, relation.mirrored(), *value),
-            (Number::Bits { operation: Bitwise::And, left, right }, Number::Integer(0)) => match (&**left, &**right) {
-                (Number::Input(input), Number::Integer(mask)) | (Number::Integer(mask), Number::Input(input)) => {
-                    self.bits(*input, relation, *mask)
+            (Number::Bits { operation: Bitwise::And, left, right }, Number::Integer(value)) => {
+                match (&**left, &**right) {
+                    (Number::Input(input), Number::Integer(mask)) | (Number::Integer(mask), Number::Input(input)) => {
+                        match (relation, *value) {
+                            (_, 0) => self.bits(*input, relation, *mask),
+                            // Of one bit, that is the opposite.
+                            (Relation::Equal, one) if one == *mask && one.count_ones() == 1 => {
+                                self.bits(*input, Relation::NotEqual, *mask)
+                            }
+                            (Relation::NotEqual, one) if one == *mask && one.count_ones() == 1 => {
+                                self.bits(*input, Relation::Equal, *mask)
+                            }
+                            _ => self.unsaid("such bits are not asked"),
+                        }
+                    }
+                    _ => self.unsaid("arithmetic is not asked"),
                 }
-                _ => self.unsaid("arithmetic is not asked"),
-            },
+            }
             (Number::Input(_), Number::Input(_)) => self.unsaid("fields are not compared with each other"),
             _ => self.unsaid("arithmetic is not asked"),
         }
@@ -330,6 +342,7 @@ mod tests {
             ("prev_comm != \"ab\"", "prev_comm != \"ab\""),
             ("prev_comm == \"*ab*\" || prev_comm == \"7z\"", "prev_comm == \"7z\" || prev_comm ~ \"*ab*\""),
             ("flags & 6", "flags & 6"),
+            ("(flags & 4) == 4 || (flags & 1) != 1", "flags & 4 || !(flags & 1)"),
             ("!(flags & 6)", "!(flags & 6)"),
             ("flags > 255 || 3 < prev_tid", "prev_pid > 3"),
             ("flags <= 255 && prev_tid < 5000000000 && prev_tid != 7", "prev_pid != 7"),
