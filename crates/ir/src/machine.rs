@@ -8,7 +8,7 @@
 //!
 //! Programs are refused before they run where one instruction could not: see [`MachineProgram`]. Everything else is checked while
 //! they run: memory is a few pieces (`memory` draws them), and no number becomes an address of the process; each run has a limit of
-//! instructions. So a program that the kernel's verifier has never seen can do nothing but stop with a [`MachineFault`].
+//! steps, which are instructions, and bytes that helper functions copy: so its time has one, too. So a program that the kernel's verifier has never seen can do nothing but stop with a [`MachineFault`].
 //!
 //! Division by 0 is 0, a remainder by 0 is the first number, shifts are by the number modulo the width, as RFC 9669 defines them.
 //! Results of 32 bits have zeros above. Memory is that of a little-endian machine.

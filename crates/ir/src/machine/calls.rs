@@ -1,13 +1,14 @@
-//! BpfHelper functions, as Linux documents them.
+//! Helper functions, as Linux documents them.
 //!
-//! Errors that a program can handle are its results, as in Linux; calls that the kernel's verifier would refuse end the run.
+//! Errors that a program can handle are its results, as in Linux; calls that the kernel's verifier would refuse end the run. Bytes that
+//! a function copies, clears or compares count as steps of the run: a call is no way around its limit.
 
 use super::helper::{self, BpfHelper};
 use super::map::{BAD_ADDRESS, BAD_ARGUMENT, BpfMapType, EXISTS, NO_ENTRY, NO_MEMORY, TOO_BIG};
 use super::memory::{self, ReservedRecord};
 use super::printing;
 use super::problem::{MachineFault, MachineFaultKind};
-use super::run::{OutputRecord, Run};
+use super::run::{OutputRecord, Run, STEP_BYTES};
 
 /// Bytes of lines that a run may print.
 const LINE_BYTES_MAX: usize = 1 << 16;
@@ -89,7 +90,7 @@ impl Run<'_> {
             }
             BpfHelper::FormatText => self.format(first, second, third, (fourth, fifth)),
             BpfHelper::CompareText => {
-                let left = self.memory.bytes(first, second & 0xffff_ffff)?.to_vec();
+                let left = self.copied(first, second & 0xffff_ffff)?;
                 let right = self.memory.text(third, left.len()).ok_or_else(|| self.unreadable(third))?;
                 Ok(compared(&left, &right))
             }
@@ -126,10 +127,17 @@ impl Run<'_> {
         if found.is_table() { Ok(map) } else { Err(MachineFaultKind::OtherMap { helper, found: found.name() }) }
     }
 
-    fn map_and_key(&self, helper: &'static str, map: u64, key: u64) -> Result<(usize, Vec<u8>), MachineFaultKind> {
+    /// A copy of bytes, which counts as steps.
+    fn copied(&mut self, from: u64, size: u64) -> Result<Vec<u8>, MachineFaultKind> {
+        self.memory.bytes(from, size)?;
+        self.count_bytes(size)?;
+        Ok(self.memory.bytes(from, size)?.to_vec())
+    }
+
+    fn map_and_key(&mut self, helper: &'static str, map: u64, key: u64) -> Result<(usize, Vec<u8>), MachineFaultKind> {
         let map = self.table(helper, map)?;
         let size = self.memory.maps[map].definition().key_bytes;
-        Ok((map, self.memory.bytes(key, size.into())?.to_vec()))
+        Ok((map, self.copied(key, size.into())?))
     }
 
     /// The CPU whose value of a map is meant.
@@ -165,7 +173,7 @@ impl Run<'_> {
         let definition = self.memory.maps[map].definition();
         let size = definition.value_bytes;
         let is_array = matches!(definition.map_type, BpfMapType::Array | BpfMapType::PerCpuArray);
-        let value = self.memory.bytes(value, size.into())?.to_vec();
+        let value = self.copied(value, size.into())?;
         if flags > ONLY_OLD {
             return Ok(error(BAD_ARGUMENT));
         }
@@ -174,7 +182,10 @@ impl Run<'_> {
             None if flags == ONLY_OLD => return Ok(error(NO_ENTRY)),
             Some(_) if flags == ONLY_NEW => return Ok(error(EXISTS)),
             Some(slot) => Ok(slot),
-            None => self.memory.maps[map].insert(&key, self.allowance),
+            None => {
+                self.count_bytes(self.memory.maps[map].bytes_to_clear())?;
+                self.memory.maps[map].insert(&key, self.allowance)
+            }
         };
         let place = slot.and_then(|slot| {
             let cpu = memory::cpu_of(cpu)?;
@@ -193,6 +204,8 @@ impl Run<'_> {
     /// Copies memory; what cannot be read is 0, and an error the program's.
     fn probe_read(&mut self, to: u64, size: u64, from: u64) -> Result<u64, MachineFaultKind> {
         let size = size & 0xffff_ffff;
+        self.memory.bytes_mut(to, size)?;
+        self.count_bytes(size)?;
         let bytes = self.memory.find(from, size).map(<[u8]>::to_vec);
         let place = self.memory.bytes_mut(to, size)?;
         match &bytes {
@@ -210,6 +223,7 @@ impl Run<'_> {
         }
         self.memory.bytes_mut(to, size as u64)?;
         let text = self.memory.text(from, size - 1);
+        self.count_bytes(text.as_ref().map_or(size, Vec::len) as u64)?;
         let place = self.memory.bytes_mut(to, size as u64)?;
         match text {
             Some(text) => {
@@ -226,7 +240,10 @@ impl Run<'_> {
 
     fn thread_name(&mut self, helper: &'static str, to: u64, size: u64) -> Result<u64, MachineFaultKind> {
         let name = known(helper, "the name of its thread", self.moment.thread_name.as_deref())?;
-        let place = self.memory.bytes_mut(to, size & 0xffff_ffff)?;
+        let size = size & 0xffff_ffff;
+        self.memory.bytes_mut(to, size)?;
+        self.count_bytes(size)?;
+        let place = self.memory.bytes_mut(to, size)?;
         place.fill(0);
         let count = name.len().min(THREAD_NAME_BYTES - 1).min(place.len().saturating_sub(1));
         place[..count].copy_from_slice(&name[..count]);
@@ -240,7 +257,7 @@ impl Run<'_> {
         (from, size): (u64, u64),
     ) -> Result<u64, MachineFaultKind> {
         let map = self.map_of(helper, map, BpfMapType::PerfEventArray)?;
-        let bytes = self.memory.bytes(from, size.min(RECORD_BYTES_MAX))?.to_vec();
+        let bytes = self.copied(from, size.min(RECORD_BYTES_MAX))?;
         self.ring_bytes += bytes.len() as u64;
         if self.ring_bytes > RECORD_BYTES_MAX {
             self.outputs.lost += 1;
@@ -257,7 +274,7 @@ impl Run<'_> {
         (from, size): (u64, u64),
     ) -> Result<u64, MachineFaultKind> {
         let map = self.map_of(helper, map, BpfMapType::RingBuffer)?;
-        let bytes = self.memory.bytes(from, size.min(RECORD_BYTES_MAX))?.to_vec();
+        let bytes = self.copied(from, size.min(RECORD_BYTES_MAX))?;
         if !self.has_room(map, size) {
             return Ok(error(-11));
         }
@@ -268,14 +285,14 @@ impl Run<'_> {
     /// Takes room of a ring for a record. Readers are quick: only records of the same run lie in it.
     fn has_room(&mut self, map: usize, size: u64) -> bool {
         let limit = u64::from(self.memory.maps[map].definition().entries_max).min(RECORD_BYTES_MAX);
-        let needed = size.saturating_add(RING_HEAD_BYTES).saturating_add(self.ring_bytes).next_multiple_of(8);
-        let fits = needed <= limit;
-        if fits {
-            self.ring_bytes = needed;
-        } else {
-            self.outputs.lost += 1;
+        // A size may be any number of 64 bits: those that fit make small sums.
+        let needed = |size: u64| (size + RING_HEAD_BYTES + self.ring_bytes).next_multiple_of(8);
+        let needed = (size <= limit).then(|| needed(size)).filter(|needed| *needed <= limit);
+        match needed {
+            Some(needed) => self.ring_bytes = needed,
+            None => self.outputs.lost += 1,
         }
-        fits
+        needed.is_some()
     }
 
     fn reserve(&mut self, helper: &'static str, map: u64, size: u64) -> Result<u64, MachineFaultKind> {
@@ -283,6 +300,7 @@ impl Run<'_> {
         if !self.has_room(map, size) {
             return Ok(0);
         }
+        self.count_bytes(size)?;
         self.memory.reserved.push(ReservedRecord { map, bytes: Some(vec![0; size as usize]) });
         Ok(memory::record_address(self.memory.reserved.len() - 1))
     }
@@ -308,9 +326,10 @@ impl Run<'_> {
     }
 
     fn print(&mut self, format: u64, size: u64, values: &[u64]) -> Result<u64, MachineFaultKind> {
-        let format = self.memory.bytes(format, size & 0xffff_ffff)?;
-        let text = printing::formatted(format, values, |address, limit| self.memory.text(address, limit));
+        let format = self.copied(format, size & 0xffff_ffff)?;
+        let text = printing::formatted(&format, values, |address, limit| self.memory.text(address, limit));
         let Some(text) = text else { return Ok(error(BAD_ARGUMENT)) };
+        self.count_bytes(text.len() as u64)?;
         self.line_bytes += text.len();
         if self.line_bytes > LINE_BYTES_MAX {
             return Ok(error(-16));
@@ -330,6 +349,7 @@ impl Run<'_> {
         let format = self.memory.text(format, printing::TEXT_MAX).ok_or_else(|| self.unreadable(format))?;
         let text = printing::formatted(&format, &values, |address, limit| self.memory.text(address, limit));
         let Some(text) = text else { return Ok(error(BAD_ARGUMENT)) };
+        self.count_bytes((format.len() + text.len()) as u64)?;
         let place = self.memory.bytes_mut(to, size & 0xffff_ffff)?;
         let count = text.len().min(place.len().saturating_sub(1));
         place[..count].copy_from_slice(&text[..count]);
@@ -383,6 +403,9 @@ impl Run<'_> {
         }
         let mut seen = 0;
         for slot in 0..self.memory.maps[index].slot_count() {
+            // Keys are copied, and a free slot is a step, too.
+            let key_bytes = u64::from(self.memory.maps[index].definition().key_bytes);
+            self.count_bytes(STEP_BYTES + key_bytes).map_err(|kind| MachineFault { at, kind })?;
             let Some(key) = self.memory.maps[index].key(slot) else { continue };
             let place = memory::cpu_of(cpu).and_then(|cpu| self.memory.maps[index].place(slot, cpu, self.allowance));
             let Ok(offset) = place else { return Ok(error(NO_MEMORY)) };

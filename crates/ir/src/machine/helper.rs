@@ -1,4 +1,4 @@
-//! BpfHelper functions: their numbers and names in Linux, and those that the machine has.
+//! Helper functions: their numbers and names in Linux, and those that the machine has.
 
 /// A helper function that the machine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub(super) fn name_of(number: u32) -> Option<&'static str> {
     NAMES.get(number as usize).copied().filter(|_| number > 0)
 }
 
-/// BpfHelper functions of Linux, by their numbers.
+/// Helper functions of Linux, by their numbers.
 #[rustfmt::skip]
 const NAMES: [&str; 212] = [
     "bpf_unspec", "bpf_map_lookup_elem", "bpf_map_update_elem", "bpf_map_delete_elem", "bpf_probe_read",

@@ -16,7 +16,7 @@ pub const MAP_BYTES_MAX: usize = 1 << 30;
 /// Bytes that an entry of a hash table takes beside its key and value, about.
 const ENTRY_BYTES: usize = 64;
 /// CPUs that have values of their own at most.
-const CPUS_MAX: usize = 1 << 16;
+const CPUS_MAX: usize = 1 << 12;
 
 pub(super) const NO_ENTRY: i64 = -2;
 pub(super) const TOO_BIG: i64 = -7;
@@ -289,6 +289,8 @@ impl BpfMap {
         }
         let size = if self.definition.map_type.is_array() { self.slot_count() as usize * self.stride } else { end };
         if self.values.len() <= cpu {
+            let more = (cpu + 1 - self.values.len()) * size_of::<Vec<u8>>();
+            *allowance = allowance.checked_sub(more).ok_or(NO_MEMORY)?;
             self.values.resize(cpu + 1, Vec::new());
         }
         let values = &mut self.values[cpu];
@@ -298,6 +300,12 @@ impl BpfMap {
             values.resize(size, 0);
         }
         Ok(at as u32)
+    }
+
+    /// Bytes that are looked at or cleared for a new key.
+    pub(super) fn bytes_to_clear(&self) -> u64 {
+        let used = self.values.iter().filter(|values| !values.is_empty()).count();
+        (self.values.len() * size_of::<Vec<u8>>() + used * self.stride) as u64
     }
 
     /// The slot of a key that was not there, with values of 0.

@@ -26,8 +26,11 @@ pub(super) const FRAME_BYTES: usize = 512;
 pub(super) const FRAMES_MAX: usize = 8;
 /// Maps of a machine at most.
 pub(super) const MAPS_MAX: usize = 1 << 12;
-/// CPUs with values of their own at most.
+/// CPUs that addresses have room for.
 const CPUS: u32 = 1 << 16;
+
+/// Bytes of a text that are looked at together.
+const TEXT_STEP: usize = 64;
 
 const CONTEXT: u32 = 1;
 const DATA: u32 = 2;
@@ -191,11 +194,15 @@ impl MachineMemory<'_> {
     pub(super) fn text(&self, address: u64, limit: usize) -> Option<Vec<u8>> {
         let mut text = Vec::new();
         while text.len() < limit {
-            let byte = *self.find(address.checked_add(text.len() as u64)?, 1)?.first()?;
-            if byte == 0 {
+            let at = address.checked_add(text.len() as u64)?;
+            // Before the end of memory, one by one.
+            let some = (limit - text.len()).min(TEXT_STEP);
+            let bytes = self.find(at, some as u64).or_else(|| self.find(at, 1))?;
+            let end = bytes.iter().position(|byte| *byte == 0);
+            text.extend(&bytes[..end.unwrap_or(bytes.len())]);
+            if end.is_some() {
                 break;
             }
-            text.push(byte);
         }
         Some(text)
     }

@@ -7,11 +7,13 @@ pub(super) const TEXT_MAX: usize = 1024;
 /// Characters of a number's width at most.
 const WIDTH_MAX: usize = 64;
 
-/// A conversion: `%-08llx`.
+/// A conversion: `%-08llx`, `%+d`.
 #[derive(Clone, Copy, Debug, Default)]
 struct FormatConversion {
     is_left: bool,
     has_zeros: bool,
+    /// The character in front of numbers with a sign that are not negative.
+    sign: Option<char>,
     width: usize,
     /// Bits of an integer.
     bits: u32,
@@ -61,6 +63,8 @@ fn conversion(text: &[u8]) -> Option<(FormatConversion, &[u8])> {
         rest = behind;
         match letter {
             b'-' => found.is_left = true,
+            b'+' => found.sign = Some('+'),
+            b' ' => found.sign = found.sign.or(Some(' ')),
             b'0' if found.width == 0 => found.has_zeros = true,
             b'0'..=b'9' => found.width = (found.width * 10 + usize::from(letter - b'0')).min(WIDTH_MAX),
             b'l' | b'z' => found.bits = 64,
@@ -84,7 +88,10 @@ fn number(conversion: FormatConversion, value: u64) -> String {
     let above = 64 - conversion.bits.max(8);
     let (unsigned, signed) = (value << above >> above, (value << above) as i64 >> above);
     match conversion.letter {
-        b'd' | b'i' => signed.to_string(),
+        b'd' | b'i' => match conversion.sign.filter(|_| signed >= 0) {
+            Some(sign) => format!("{sign}{signed}"),
+            None => signed.to_string(),
+        },
         b'x' => format!("{unsigned:x}"),
         b'X' => format!("{unsigned:X}"),
         b'p' => format!("{unsigned:#x}"),
@@ -101,7 +108,7 @@ fn padded(text: &[u8], conversion: FormatConversion, out: &mut Vec<u8>) {
             out.extend(std::iter::repeat_n(b' ', missing));
         }
         (false, true) => {
-            let sign = usize::from(text.first() == Some(&b'-'));
+            let sign = usize::from(matches!(text.first(), Some(b'-' | b'+' | b' ')));
             out.extend(&text[..sign]);
             out.extend(std::iter::repeat_n(b'0', missing));
             out.extend(&text[sign..]);
@@ -129,6 +136,7 @@ mod tests {
         check("%d %u %x", &[u64::MAX, u64::MAX, 255], Some("-1 4294967295 ff"));
         check("%lld %llu %llX", &[u64::MAX, u64::MAX, 255], Some("-1 18446744073709551615 FF"));
         check("[%5d|%-5d|%05d]", &[u64::MAX, 7, u64::MAX - 1], Some("[   -1|7    |-0002]"));
+        check("%+d % d %+ d % 05d %+05d %+u", &[7, 8, 9, 10, u64::MAX, 3], Some("+7  8 +9  0010 -0001 3"));
         check("%s %s %8s%%", &[7, 0, 7], Some("seven (fault)    seven%"));
         check("%hhu %hu %c", &[0x1ff, 0x1_0001, 65], Some("255 1 A"));
         check("at %px.", &[0x1000], Some("at 0x1000."));

@@ -143,7 +143,7 @@ pub struct MachineFault {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum MachineFaultKind {
     /// It took too many steps.
-    #[error("the program has not ended after {limit} instructions")]
+    #[error("the program has not ended after {limit} steps (an instruction, or 64 bytes that a helper copies)")]
     NoEnd {
         /// How many it may take.
         limit: u64,

@@ -72,7 +72,7 @@ impl MachineProgram {
         &self.instructions
     }
 
-    /// BpfHelper functions that it calls, each once, in the order of their numbers.
+    /// Helper functions that it calls, each once, in the order of their numbers.
     #[must_use]
     pub fn helpers(&self) -> Vec<&'static str> {
         let numbers = self.instructions.iter().filter_map(|instruction| match instruction {

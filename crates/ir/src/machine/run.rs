@@ -9,7 +9,8 @@ use super::memory::{self, FRAME_BYTES, FRAMES_MAX, MAPS_MAX, MachineMemory};
 use super::problem::{MachineFault, MachineFaultKind};
 use super::program::MachineProgram;
 
-/// Instructions that a run may take, unless a caller says otherwise: as many as the kernel's verifier follows.
+/// Steps that a run may take, unless a caller says otherwise: as many as the kernel's verifier follows. An instruction is a step, and so
+/// are 64 bytes that a helper function copies, clears or compares.
 pub const STEPS_MAX: u64 = 1_000_000;
 
 /// What is known about the moment in which a program runs, for helper functions that ask. Missing facts end a program that asks for
@@ -73,7 +74,7 @@ pub struct BpfMachine {
     allowance: usize,
     outputs: RunOutputs,
     random: u64,
-    /// Instructions that each run may take.
+    /// Steps that each run may take.
     steps_max: u64,
 }
 
@@ -109,7 +110,7 @@ impl BpfMachine {
         Ok(Self { maps, allowance, outputs: RunOutputs::default(), random: 0, steps_max: STEPS_MAX })
     }
 
-    /// The same with another limit for the instructions of each run.
+    /// The same with another limit for the steps of each run.
     #[must_use]
     pub fn with_steps_max(mut self, steps_max: u64) -> Self {
         self.steps_max = steps_max;
@@ -183,6 +184,9 @@ impl BpfMachine {
     }
 }
 
+/// Bytes that count as a step.
+pub(super) const STEP_BYTES: u64 = 64;
+
 /// A running program.
 pub(super) struct Run<'m> {
     pub(super) code: &'m [MachineInstruction],
@@ -246,6 +250,13 @@ impl Run<'_> {
                 }
             }
         }
+    }
+
+    /// Counts bytes that a helper function copies, clears or compares as steps.
+    pub(super) fn count_bytes(&mut self, bytes: u64) -> Result<(), MachineFaultKind> {
+        let left = self.steps.checked_sub(bytes / STEP_BYTES);
+        self.steps = left.ok_or(MachineFaultKind::NoEnd { limit: self.steps_max })?;
+        Ok(())
     }
 
     /// Gives a function its stack, which is zeros.

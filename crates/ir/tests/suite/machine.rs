@@ -335,7 +335,11 @@ fn programs_that_leave_their_memory_stop_there() {
         &[],
         "instruction 0: it writes 8 bytes at offset 4096 of the stack, which has 4096",
     );
-    stops(&[word(0x05, 0, 0, -1, 0), EXIT], &[], "instruction 0: the program has not ended after 1000000 instructions");
+    stops(
+        &[word(0x05, 0, 0, -1, 0), EXIT],
+        &[],
+        "instruction 0: the program has not ended after 1000000 steps (an instruction, or 64 bytes that a helper copies)",
+    );
     stops(&[word(0x85, 0, 1, 0, -1), EXIT], &[], "instruction 0: calls are nested more than 8 deep");
     let maps = [table(BpfMapType::Hash, 1)];
     stops(
@@ -364,6 +368,64 @@ fn programs_that_leave_their_memory_stop_there() {
         "instruction 5: bpf_map_lookup_elem is given a map of the type ringbuf",
     );
     stops(&[set(1, 3), call(1), EXIT], &[], "instruction 1: bpf_map_lookup_elem is given 0x3 for a map");
+}
+
+#[test]
+fn bytes_that_helper_functions_copy_are_steps() {
+    let big = MapDefinition { value_bytes: 1 << 24, ..table(BpfMapType::Array, 1) };
+    let value = |to: u8| [word(0x18, to, 6, 0, 0), [0; 8]];
+    let read = [&value(1)[..], &[set(2, 1 << 24)], &value(3), &[call(113)]].concat();
+    // Each takes 262,144 steps: three of them end, and the fourth does not.
+    let program = |reads: usize| [read.repeat(reads), vec![EXIT]].concat();
+    assert_eq!(run(&mut load(&program(3), std::slice::from_ref(&big)), &mut [0; 8]), Ok(0));
+    stops(
+        &program(4),
+        &[big],
+        "instruction 23: the program has not ended after 1000000 steps (an instruction, or 64 bytes that a helper copies)",
+    );
+}
+
+#[test]
+fn free_slots_of_tables_are_steps() {
+    // A function sees none of the entries, which are all removed: looking for them takes steps.
+    let maps = [table(BpfMapType::Hash, 1000)];
+    let mut filled = load(&counting(), &maps);
+    for key in 0_u32..1000 {
+        run(&mut filled, &mut [key.to_le_bytes(), [0; 4]].concat()).expect("there is room");
+    }
+    let remove = [&map(1, 0)[..], &[copy(2, 6), call(3), EXIT]].concat();
+    let remove = MachineProgram::new(&[&[copy(6, 1)], &remove[..]].concat(), &maps).expect("it is one");
+    filled.1 = remove;
+    for key in 0_u32..1000 {
+        assert_eq!(run(&mut filled, &mut [key.to_le_bytes(), [0; 4]].concat()), Ok(0));
+    }
+    let each = [&map(1, 0)[..], &function(2, 4), &[set(3, 0), set(4, 0), call(164), EXIT, set(0, 0), EXIT]].concat();
+    let each = MachineProgram::new(&each, &maps).expect("it is one");
+    let mut enough = (filled.0.clone().with_steps_max(1100), each.clone());
+    assert_eq!(run(&mut enough, &mut [0; 8]), Ok(0));
+    let mut few = (filled.0.with_steps_max(900), each);
+    assert!(run(&mut few, &mut [0; 8]).is_err_and(|why| why.contains("has not ended after 900 steps")));
+}
+
+#[test]
+fn records_of_any_size_are_refused_when_the_ring_is_full() {
+    let ring = [table(BpfMapType::RingBuffer, 4096)];
+    for size in [-1, -8, 4096, 4089] {
+        let code = [&map(1, 0)[..], &[set(2, size), set(3, 0), call(131), EXIT]].concat();
+        let mut loaded = load(&code, &ring);
+        assert_eq!((run(&mut loaded, &mut [0; 8]), loaded.0.take_outputs().lost), (Ok(0), 1), "{size}");
+    }
+}
+
+#[test]
+fn values_of_cpus_that_no_machine_has_are_not_there() {
+    let maps = [table(BpfMapType::PerCpuArray, 1)];
+    let found = |cpu: i32| {
+        let key = [word(0x62, 10, 0, -4, 0)];
+        let code = [&key[..], &map(1, 0), &[copy(2, 10), add(2, -4), set(3, cpu), call(195), EXIT]].concat();
+        run(&mut load(&code, &maps), &mut [0; 8]).expect("it ends") != 0
+    };
+    assert_eq!([3, 4095, 4096, 65_535, -1].map(found), [true, true, false, false, false]);
 }
 
 #[test]
