@@ -10,6 +10,8 @@
 use thiserror::Error;
 
 const MAGIC: u16 = 0xeb9f;
+/// Bytes of a name at most, as in Linux.
+const NAME_MAX: usize = 512;
 /// Types that lead to one another, at most.
 pub(crate) const DEPTH_MAX: usize = 32;
 
@@ -204,11 +206,30 @@ impl BtfTypes {
         &self.types
     }
 
-    /// The text at a place in the names; nothing if it is not there, or no text.
+    /// The text at a place in the names; nothing if it is not there, or no text, or has more than 512 bytes: many names can be one.
     #[must_use]
     pub fn text(&self, at: u32) -> &str {
-        let text = self.names.get(at as usize..).and_then(|text| text.split(|byte| *byte == 0).next());
-        text.and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default()
+        match self.begin_of_text(at) {
+            (text, true) => std::str::from_utf8(text).unwrap_or_default(),
+            (_, false) => "",
+        }
+    }
+
+    /// The same for a line of a source or the name of a file, of which 512 bytes are enough.
+    pub(crate) fn line(&self, at: u32) -> &str {
+        let (text, _) = self.begin_of_text(at);
+        match std::str::from_utf8(text) {
+            Ok(text) => text,
+            Err(error) => std::str::from_utf8(&text[..error.valid_up_to()]).unwrap_or_default(),
+        }
+    }
+
+    /// The text at a place, as far as names go, and whether that is all of it.
+    fn begin_of_text(&self, at: u32) -> (&[u8], bool) {
+        let rest = self.names.get(at as usize..).unwrap_or_default();
+        let some = &rest[..rest.len().min(NAME_MAX + 1)];
+        let end = some.iter().position(|byte| *byte == 0).unwrap_or(some.len());
+        (&some[..end.min(NAME_MAX)], end <= NAME_MAX)
     }
 
     /// The name of a type.

@@ -11,8 +11,12 @@ use object::{
 
 use crate::problem::ObjectProblem;
 
-/// Bytes of variables without contents at most.
-const ZEROS_MAX: u64 = 1 << 28;
+/// Bytes of all sections, names and relocations at most: in a file, several of them can lie over each other.
+const BYTES_MAX: u64 = 1 << 28;
+/// Bytes of a section's name at most.
+const SECTION_NAME_MAX: usize = 512;
+/// Bytes that a relocation takes, about.
+const RELOCATION_BYTES: u64 = 32;
 
 /// A section.
 #[derive(Debug)]
@@ -70,9 +74,13 @@ impl ElfParts {
         if !file.is_little_endian() {
             return Err(ObjectProblem::BigEndian);
         }
-        let sections = sections(&file)?;
-        let symbols: HashMap<usize, CodeSymbol> =
-            file.symbols().map(|symbol| (symbol.index().0, code_symbol(&symbol))).collect();
+        let mut room = ElfRoom { left: BYTES_MAX };
+        let sections = sections(&file, &mut room)?;
+        let mut symbols = HashMap::new();
+        for symbol in file.symbols() {
+            room.take(symbol.name_bytes().map_or(0, <[u8]>::len) as u64, || "its symbols have names".to_owned())?;
+            symbols.insert(symbol.index().0, code_symbol(&symbol));
+        }
         let places = symbols.values().filter_map(|symbol| Some(((symbol.section?, symbol.name.clone()), symbol.value)));
         let places = places.collect();
         Ok(Self { sections, symbols, places })
@@ -97,36 +105,59 @@ fn damaged(error: impl std::fmt::Display) -> ObjectProblem {
     ObjectProblem::Damaged { why: error.to_string() }
 }
 
-fn sections(file: &ElfFile64<'_, Endianness>) -> Result<HashMap<usize, CodeSection>, ObjectProblem> {
+/// Memory that parts of a file may still take.
+struct ElfRoom {
+    left: u64,
+}
+
+impl ElfRoom {
+    /// Takes some for a part, which the words name with their verb: `section .bss has`.
+    fn take(&mut self, bytes: u64, words: impl Fn() -> String) -> Result<(), ObjectProblem> {
+        let why = || format!("{} of {bytes} bytes, and all parts may have {BYTES_MAX} together", words());
+        self.left = self.left.checked_sub(bytes).ok_or_else(|| ObjectProblem::Damaged { why: why() })?;
+        Ok(())
+    }
+}
+
+fn section_name(bytes: &[u8]) -> Result<String, ObjectProblem> {
+    if bytes.len() > SECTION_NAME_MAX {
+        let why = format!("a section has a name of {} bytes; at most {SECTION_NAME_MAX} are allowed", bytes.len());
+        return Err(ObjectProblem::Damaged { why });
+    }
+    Ok(String::from_utf8_lossy(bytes).into_owned())
+}
+
+fn sections(
+    file: &ElfFile64<'_, Endianness>,
+    room: &mut ElfRoom,
+) -> Result<HashMap<usize, CodeSection>, ObjectProblem> {
     let mut sections = HashMap::new();
     for section in file.sections() {
-        let name = String::from_utf8_lossy(section.name_bytes().map_err(damaged)?).into_owned();
+        let name = section_name(section.name_bytes().map_err(damaged)?)?;
         let is_code =
             matches!(section.flags(), SectionFlags::Elf { sh_flags } if sh_flags & u64::from(SHF_EXECINSTR) != 0);
         let is_empty = section.elf_section_header().sh_type.get(file.endian()) == SHT_NOBITS;
-        let bytes = if is_empty {
-            if section.size() > ZEROS_MAX {
-                let why = format!("section {name} has {} bytes; at most {ZEROS_MAX} are allowed", section.size());
-                return Err(ObjectProblem::Damaged { why });
-            }
-            vec![0; section.size() as usize]
-        } else if is_wanted(&name, is_code) {
-            section.data().map_err(damaged)?.to_vec()
-        } else {
-            Vec::new()
+        let is_wanted = is_wanted(&name, is_code);
+        if is_wanted {
+            room.take(section.size(), || format!("section {name} has contents"))?;
+        }
+        let bytes = match (is_wanted, is_empty) {
+            (true, true) => vec![0; section.size() as usize],
+            (true, false) => section.data().map_err(damaged)?.to_vec(),
+            (false, _) => Vec::new(),
         };
         if is_code && bytes.len() % 8 != 0 {
             return Err(ObjectProblem::CodeSize { section: name, bytes: bytes.len() });
         }
-        let relocations = if is_wanted(&name, is_code) {
-            let relocations = section.relocations().filter_map(|(at, relocation)| match relocation.target() {
-                RelocationTarget::Symbol(symbol) => Some((at, symbol.0)),
-                _ => None,
-            });
-            relocations.collect()
-        } else {
-            HashMap::new()
-        };
+        let mut relocations = HashMap::new();
+        if is_wanted {
+            for (at, relocation) in section.relocations() {
+                room.take(RELOCATION_BYTES, || format!("section {name} has a relocation"))?;
+                if let RelocationTarget::Symbol(symbol) = relocation.target() {
+                    relocations.insert(at, symbol.0);
+                }
+            }
+        }
         sections.insert(section.index().0, CodeSection { name, bytes, is_code, relocations });
     }
     Ok(sections)

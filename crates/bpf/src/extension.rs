@@ -49,7 +49,7 @@ impl BtfExtension {
         };
         let (mut lines, mut relocations) = (HashMap::new(), HashMap::<String, Vec<CoreRelocation>>::new());
         for (section, rows) in part(16).map(|bytes| rows(bytes, types)).unwrap_or_default() {
-            lines.entry(section).or_insert_with(Vec::new).extend(rows);
+            lines.entry(section.to_owned()).or_insert_with(Vec::new).extend(rows);
         }
         for (section, rows) in part(24).map(|bytes| rows(bytes, types)).unwrap_or_default() {
             let rows = rows.into_iter().map(|[at, type_number, access, kind]| CoreRelocation {
@@ -58,7 +58,7 @@ impl BtfExtension {
                 access,
                 kind,
             });
-            relocations.entry(section).or_default().extend(rows);
+            relocations.entry(section.to_owned()).or_default().extend(rows);
         }
         lines.values_mut().for_each(|rows| rows.sort_by_key(|row| row[0]));
         relocations.values_mut().for_each(|rows| rows.sort_by_key(|row| row.at));
@@ -70,8 +70,8 @@ impl BtfExtension {
         let rows = self.lines.get(section)?;
         let behind = rows.partition_point(|row| row[0] as usize / 8 <= at);
         let [_, file, text, place] = *rows.get(behind.checked_sub(1)?)?;
-        let text = types.text(text).trim().to_owned();
-        Some(SourceLine { file: types.text(file).to_owned(), line: place >> 10, text })
+        let text = types.line(text).trim().to_owned();
+        Some(SourceLine { file: types.line(file).to_owned(), line: place >> 10, text })
     }
 
     /// Types whose members relocations find.
@@ -89,7 +89,7 @@ impl BtfExtension {
 }
 
 /// Rows of 4 words of each section; more words of a row are ignored.
-fn rows(bytes: &[u8], types: &BtfTypes) -> Vec<(String, Vec<[u32; 4]>)> {
+fn rows<'t>(bytes: &[u8], types: &'t BtfTypes) -> Vec<(&'t str, Vec<[u32; 4]>)> {
     let (mut all, mut at) = (Vec::new(), 4);
     let Some(row_bytes) = word_at(bytes, 0).map(|size| size as usize).filter(|size| *size >= 16) else { return all };
     while let (Some(section), Some(count)) = (word_at(bytes, at), word_at(bytes, at + 4)) {
@@ -101,7 +101,7 @@ fn rows(bytes: &[u8], types: &BtfTypes) -> Vec<(String, Vec<[u32; 4]>)> {
             found.push([a, b, c, d]);
             at = at.saturating_add(row_bytes);
         }
-        all.push((types.text(section).to_owned(), found));
+        all.push((types.text(section), found));
     }
     all
 }

@@ -1,5 +1,7 @@
 //! Maps of an object: those that it defines in `.maps`, and one for each section with variables.
 
+use std::collections::HashMap;
+
 use kymo_ir::machine::{BpfMapType, MapDefinition};
 
 use crate::btf::{BtfKind, BtfMember, BtfTypes};
@@ -114,27 +116,47 @@ impl ObjectMap {
 /// Every map of an object, in the order of sections and places.
 pub(crate) fn read(elf: &ElfParts, types: Option<&BtfTypes>) -> Vec<ObjectMap> {
     let mut maps = Vec::new();
-    if let (Some(section), Some(types)) = (elf.section_named(".maps"), types) {
+    // One for all maps: its limit is that of the object.
+    let mut types =
+        types.map(|types| SectionTypes { values: ValueTypes::new(types), types, variables: variables(types) });
+    if let (Some(section), Some(types)) = (elf.section_named(".maps"), &mut types) {
         maps.extend(defined(elf, types, section));
     }
-    let variables = elf.sections.iter().filter(|(_, section)| is_variables(&section.name) && !section.bytes.is_empty());
-    maps.extend(variables.map(|(number, _)| of_section(elf, types, *number)));
+    let mut numbers: Vec<usize> = elf.sections.keys().copied().collect();
+    numbers.sort_unstable();
+    for number in numbers {
+        let section = &elf.sections[&number];
+        if is_variables(&section.name) && !section.bytes.is_empty() {
+            maps.push(of_section(elf, types.as_mut(), number));
+        }
+    }
     maps.sort_by_key(|map| (map.section, map.offset));
     maps
 }
 
-/// The types of variables of a section.
-fn variables(types: &BtfTypes, section: &str) -> Vec<u32> {
-    let found = types.types().iter().find_map(|found| match &found.kind {
-        BtfKind::Section(variables) if types.text(found.name) == section => Some(variables),
-        _ => None,
-    });
-    found.map(|variables| variables.iter().map(|[number, ..]| *number).collect()).unwrap_or_default()
+/// Types of the variables of sections.
+struct SectionTypes<'t> {
+    types: &'t BtfTypes,
+    values: ValueTypes<'t>,
+    /// By the names of sections.
+    variables: HashMap<&'t str, &'t [[u32; 3]]>,
 }
 
-fn defined(elf: &ElfParts, types: &BtfTypes, section: usize) -> Vec<ObjectMap> {
-    let mut values = ValueTypes::new(types);
-    let map = |number: &u32| {
+/// The variables of each section; of two with one name, those of the first.
+fn variables(types: &BtfTypes) -> HashMap<&str, &[[u32; 3]]> {
+    let mut all = HashMap::new();
+    for found in types.types() {
+        if let BtfKind::Section(variables) = &found.kind {
+            all.entry(types.text(found.name)).or_insert(&variables[..]);
+        }
+    }
+    all
+}
+
+fn defined(elf: &ElfParts, types: &mut SectionTypes<'_>, section: usize) -> Vec<ObjectMap> {
+    let SectionTypes { types, values, variables } = types;
+    let variables = variables.get(".maps").copied().unwrap_or_default();
+    let map = |[number, ..]: &[u32; 3]| {
         let BtfKind::Variable(of) = types.types().get(*number as usize)?.kind else { return None };
         let name = types.name(*number);
         let offset = elf.place_of(section, name)?;
@@ -153,14 +175,14 @@ fn defined(elf: &ElfParts, types: &BtfTypes, section: usize) -> Vec<ObjectMap> {
             offset,
         };
         for member in types.members(of)? {
-            define(&mut map, types, &mut values, member);
+            define(&mut map, types, values, member);
         }
         if map.value.is_none() && map.type_number == 27 {
             map.value = record(types, &map.name).map(|number| values.read(number));
         }
         Some(map)
     };
-    variables(types, ".maps").iter().filter_map(map).collect()
+    variables.iter().filter_map(map).collect()
 }
 
 /// One member of a definition: `__uint(max_entries, 64)` is a pointer to an array of 64, `__type(key, T)` one to a `T`.
@@ -194,13 +216,14 @@ fn record(types: &BtfTypes, map: &str) -> Option<u32> {
     Some(number as u32)
 }
 
-fn of_section(elf: &ElfParts, types: Option<&BtfTypes>, number: usize) -> ObjectMap {
+fn of_section(elf: &ElfParts, types: Option<&mut SectionTypes<'_>>, number: usize) -> ObjectMap {
     let section = &elf.sections[&number];
     let members = types.map(|types| {
-        let mut values = ValueTypes::new(types);
-        let members = variables(types, &section.name).into_iter().filter_map(|variable| {
-            let BtfKind::Variable(of) = types.types().get(variable as usize)?.kind else { return None };
-            let name = types.name(variable);
+        let SectionTypes { types, values, variables } = types;
+        let variables = variables.get(&section.name[..]).copied().unwrap_or_default();
+        let members = variables.iter().filter_map(|[variable, ..]| {
+            let BtfKind::Variable(of) = types.types().get(*variable as usize)?.kind else { return None };
+            let name = types.name(*variable);
             let bit_offset = u32::try_from(elf.place_of(number, name)?).ok()?.checked_mul(8)?;
             Some(BpfValueMember { name: name.into(), bit_offset, value_type: values.read(of) })
         });

@@ -135,7 +135,8 @@ impl BpfValueType {
         match self {
             Self::Integer { bits, is_signed } => BpfValue::Integer(integer(rest, bit % 8, *bits, *is_signed)),
             Self::Pointer => BpfValue::Integer(integer(rest, 0, 64, false)),
-            Self::Bool => BpfValue::Bool(rest.first().is_some_and(|byte| *byte != 0)),
+            // A `_Bool` is 0 or 1, and can be one bit among others.
+            Self::Bool => BpfValue::Bool(integer(rest, bit % 8, 1, false) == 1),
             Self::Real { bytes: 4 } => BpfValue::Real(f32::from_bits(integer(rest, 0, 32, false) as u32).into()),
             Self::Real { .. } => BpfValue::Real(f64::from_bits(integer(rest, 0, 64, false) as u64)),
             Self::Enumeration { bits, is_signed, names } => {

@@ -1,6 +1,6 @@
 //! The contents of objects: programs, maps, types, and the words in which bad ones are refused.
 
-use kymo_bpf::{AttachPoint, BpfObject, BpfValue, BpfValueType};
+use kymo_bpf::{AttachPoint, BpfObject, BpfValue, BpfValueType, BtfTypes};
 
 use crate::build::{object, object_with};
 
@@ -155,6 +155,53 @@ fn objects_without_types_have_no_maps_but_programs() {
     assert_eq!(object.programs().len(), 4);
     let problem = object.link(&object.programs()[0], None).unwrap_err().to_string();
     assert!(problem.contains("no map is at byte 0 of the section with maps"), "{problem}");
+}
+
+#[test]
+fn bits_of_structures_are_read_one_by_one() {
+    let source = r#"struct flags { _Bool first : 1, second : 1, third : 1; _Bool whole; };
+        struct { __uint(type, HASH); __uint(max_entries, 4); __type(key, __u32); __type(value, struct flags); } all SEC(".maps");
+        SEC("kymo/a") int a(void *context) { __u32 key = 0; return bpf_map_lookup_elem(&all, &key) != 0; }"#;
+    let Some(bytes) = object(source) else { return };
+    let object = BpfObject::read(&bytes).expect("it is an object");
+    let value = object.maps()[0].value.as_ref().expect("it has a type").value(&[0b010, 1]);
+    let expected = [("first", false), ("second", true), ("third", false), ("whole", true)];
+    assert_eq!(value, BpfValue::Members(expected.map(|(name, bit)| (name.into(), BpfValue::Bool(bit))).to_vec()));
+}
+
+#[test]
+fn all_sections_together_have_a_limit() {
+    let two = r#"char first[160 << 20] SEC(".bss.first"); char second[160 << 20] SEC(".bss.second");"#;
+    let program = "SEC(\"kymo/a\") int a(void *context) { return 0; }";
+    let Some(bytes) = object_with(&format!("{two}{program}"), &["-O2"]) else { return };
+    assert!(bytes.len() < 1 << 20, "zeros take no room in the file");
+    let problem = BpfObject::read(&bytes).unwrap_err().to_string();
+    let expected =
+        "it is damaged: section .bss.second has contents of 167772160 bytes, and all parts may have 268435456 together";
+    assert_eq!(problem, expected);
+    // Sections that are no variables are left out.
+    let mut other = bytes;
+    for at in 0..other.len() - 5 {
+        if other[at..].starts_with(b".bss.") {
+            other[at + 1] = b'x';
+        }
+    }
+    assert_eq!(BpfObject::read(&other).map(|object| object.programs().len()), Ok(1));
+}
+
+#[test]
+fn names_of_types_have_a_limit() {
+    let types = |name: usize| {
+        let names = [&[0][..], &vec![b'n'; name], &[0]].concat();
+        let head = [0_u32, 24, 0, 16, 16, names.len() as u32];
+        // An integer of 4 bytes, whose name is that at byte 1.
+        let words = head.into_iter().chain([1, 1 << 24, 4, 32]);
+        let mut bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).chain(names).collect();
+        bytes[..4].copy_from_slice(&[0x9f, 0xeb, 1, 0]);
+        BtfTypes::read(&bytes).expect("they are types")
+    };
+    assert_eq!(types(512).name(1).len(), 512);
+    assert_eq!((types(513).name(1), types(1 << 20).name(1)), ("", ""));
 }
 
 #[test]
