@@ -43,7 +43,7 @@ impl ContextPlan {
         for member in members {
             match position(class, &member.name) {
                 Some(field) => {
-                    let fits = fits(&member.value_type, &class.fields()[field].shape);
+                    let fits = member_fits(&member, &class.fields()[field].shape);
                     fits.map_err(|why| format!("member {} of struct {name} {why}", member.name))?;
                     found.push((member, field));
                 }
@@ -79,6 +79,16 @@ fn position(class: &ClassFields, member: &str) -> Option<usize> {
 }
 
 /// Whether values of a field can be those of a member; else why not, to be put behind the member's name.
+fn member_fits(member: &BpfValueMember, shape: &ColumnShape) -> Result<(), String> {
+    match member.bit_offset % 8 {
+        0 => fits(&member.value_type, shape),
+        bit => Err(format!(
+            "begins at bit {bit} of a byte, and members must begin with a byte: declare it without a number of bits"
+        )),
+    }
+}
+
+/// The same for the type of a member, or of its elements.
 fn fits(member: &BpfValueType, shape: &ColumnShape) -> Result<(), String> {
     let narrow = |bits: usize, found: usize| {
         if bits >= found { Ok(()) } else { Err(format!("has {bits} bits, and the event's field has {found}")) }
@@ -107,7 +117,7 @@ fn fits(member: &BpfValueType, shape: &ColumnShape) -> Result<(), String> {
         (BpfValueType::Array { element, .. }, ColumnShape::List { element: shape, .. }) => fits(element, shape),
         (BpfValueType::Structure { members, .. }, ColumnShape::Structure { members: shapes }) => {
             members.iter().try_for_each(|member| match shapes.iter().find(|(name, _)| **name == *member.name) {
-                Some((_, shape)) => fits(&member.value_type, shape).map_err(|why| format!(".{} {why}", member.name)),
+                Some((_, shape)) => member_fits(member, shape).map_err(|why| format!(".{} {why}", member.name)),
                 None => Err(format!("has a member {}, and the event's field has none", member.name)),
             })
         }
