@@ -134,7 +134,11 @@ enum HelperReply {
         absent: [Option<String>; 3],
     },
     Watching,
-    Counted(WatchCounts),
+    /// Counts; behind the first message, only more of their rows.
+    Counted {
+        counts: WatchCounts,
+        is_last: bool,
+    },
     Hurries,
     Ended {
         problem: Option<String>,
@@ -452,7 +456,7 @@ pub fn help(listener: &UnixListener, user: u32, rights: ProbeRights) {
         let is_over = state.converse(&stream).unwrap_or(false);
         // There is no other command that goes on with counts.
         if is_over || state.files.watch {
-            return;
+            break;
         }
         lonely = Instant::now();
     }
@@ -504,6 +508,15 @@ impl HelperState {
     fn converse(&mut self, stream: &UnixStream) -> io::Result<bool> {
         while let Some(request) = receive::<HelperRequest>(stream)? {
             match request {
+                HelperRequest::Begin(_)
+                | HelperRequest::State
+                | HelperRequest::Formats { .. }
+                | HelperRequest::Hurry { .. }
+                    if self.files.watch =>
+                {
+                    let why = "the command that started the helper only counts events".to_owned();
+                    send(stream, &HelperReply::Refused { why })?;
+                }
                 HelperRequest::Events => {
                     send(stream, &self.known())?;
                 }
@@ -528,7 +541,7 @@ impl HelperState {
                     send_files(stream, &files)?;
                 }
                 HelperRequest::Watch(request) => send(stream, &self.watch(&request))?,
-                HelperRequest::Counts => send(stream, &self.counts())?,
+                HelperRequest::Counts => self.send_counts(stream)?,
                 HelperRequest::Measure { is_on } => send(stream, &self.measure(is_on))?,
                 HelperRequest::Hurry { thread, is_first } => {
                     let reply = hurry(stream, thread, is_first).map_or_else(

@@ -29,6 +29,10 @@ pub use fields::{COMPAT_CALL, FoundPath, TracepointFields, WatchKind, WatchMeani
 pub const WATCHED_EVENTS_MAX: usize = 256;
 /// Keys of a row at most.
 pub const WATCH_KEYS_MAX: usize = 4;
+/// Parts of a name at most.
+pub const WATCH_STEPS_MAX: usize = 32;
+/// Fields that an event has in common with the one that began it, at most.
+pub const BEGIN_KEYS_MAX: usize = 8;
 /// Rows of a map at most.
 pub const WATCH_ROWS_MAX: u32 = 1 << 20;
 /// Parts that each power of two has in a histogram, as a power of two.
@@ -45,6 +49,8 @@ pub struct WatchRequest {
     pub begins: Vec<WatchedBegin>,
     /// Rows of the map, at most.
     pub rows: u32,
+    /// There may be fewer, where as many take too much memory.
+    pub may_be_fewer: bool,
 }
 
 /// An event that is counted.
@@ -126,7 +132,7 @@ pub struct WatchRow {
     /// Events.
     pub count: u64,
     /// Sums, in the order of the request.
-    pub sums: Vec<i64>,
+    pub sums: Vec<AnyInteger>,
 }
 
 /// A value of a key.

@@ -52,7 +52,10 @@ pub struct WatchColumn {
     pub meaning: WatchMeaning,
     /// Names of its numbers.
     labels: Vec<(String, i64)>,
+    is_text: bool,
     is_signed: bool,
+    /// All 64 bits are a number that is never negative.
+    is_wide: bool,
 }
 
 /// Why nothing is counted.
@@ -101,7 +104,7 @@ impl Watcher {
     pub fn begin(helper: &str, question: &WatchQuestion, columns: &WatchColumns) -> Result<Self, WatchProblem> {
         let mut helper = Helper::connect(helper)?;
         let types = WatchableEvents::of_this_kernel()?;
-        // KernelCounts needs no tracefs; it knows subsystems.
+        // Counting needs no tracefs; it knows subsystems.
         let known = helper.events().ok().filter(|known| known.tracefs_absent.is_none());
         let names = EventList::new(&types, known.map(|known| known.events));
         let mut plan = QuestionPlan::new(question, columns, &names)?;
@@ -179,6 +182,8 @@ fn bare(event: &str) -> &str {
 struct QuestionPlan {
     watched: Vec<WatchedEvent>,
     begins: Vec<WatchedBegin>,
+    /// Of each field that begin and end have in common: whether it is a text, and where that is known from.
+    shared: Vec<(bool, String)>,
     keys: Vec<WatchColumn>,
     sum: Option<WatchColumn>,
     histogram: Option<WatchColumn>,
@@ -261,7 +266,8 @@ impl QuestionPlan {
         let (_, histogram_sum) = paths.sums();
         let (watched, begins, keys) = (Vec::new(), Vec::new(), Vec::new());
         let (events, notes) = (Vec::new(), Vec::new());
-        Self { watched, begins, keys, sum: None, histogram: None, events, notes, histogram_sum }
+        let shared = Vec::new();
+        Self { watched, begins, shared, keys, sum: None, histogram: None, events, notes, histogram_sum }
     }
 
     fn request(&mut self, rows: Option<u32>) -> WatchRequest {
@@ -270,6 +276,7 @@ impl QuestionPlan {
             events: std::mem::take(&mut self.watched),
             begins: std::mem::take(&mut self.begins),
             rows: rows.unwrap_or(usual).clamp(1, WATCH_ROWS_MAX),
+            may_be_fewer: rows.is_none(),
         }
     }
 
@@ -279,8 +286,8 @@ impl QuestionPlan {
         for event in begins {
             let Some(fields) = list.fields(event, false) else { continue };
             let keys: Vec<WatchPath> = since.keys.iter().map(|(_, begin)| begin.clone()).collect();
-            for key in &keys {
-                names::field(key, event, &fields)?;
+            for (number, key) in keys.iter().enumerate() {
+                self.share(number, key, (event, &fields))?;
             }
             self.begins.push(WatchedBegin { name: bare(event).to_owned(), keys });
         }
@@ -311,8 +318,8 @@ impl QuestionPlan {
         let (sum, histogram) = (integer(&paths.sum)?, integer(&paths.histogram)?);
         let since =
             question.since.as_ref().map(|since| since.keys.iter().map(|(end, _)| end.clone()).collect::<Vec<_>>());
-        for key in since.iter().flatten() {
-            names::field(key, event, &fields)?;
+        for (number, key) in since.iter().flatten().enumerate() {
+            self.share(number, key, (event, &fields))?;
         }
         let name = bare(event).to_owned();
         let (sums, _) = paths.sums();
@@ -320,10 +327,64 @@ impl QuestionPlan {
         self.watched.push(WatchedEvent { name, condition, keys: keys_of, sums, histogram: histogram_of, since });
         self.events.push(event.to_owned());
         if self.watched.len() == 1 {
-            (self.keys, self.sum, self.histogram) = (keys, sum, histogram);
+            (self.keys, self.sum, self.histogram) = (told_apart(keys, &paths.keys), sum, histogram);
+            return Ok(None);
+        }
+        let known = self.keys.iter_mut().chain(&mut self.sum).chain(&mut self.histogram);
+        let first = &self.events[0];
+        for (known, column) in known.zip(keys.into_iter().chain(sum).chain(histogram)) {
+            known.join(&column).map_err(|why| {
+                format!("`{}` of {event} {why} of {first}: one column has no room for both", known.name)
+            })?;
         }
         Ok(None)
     }
+
+    /// A field that begin and end have in common is of one kind at all events.
+    fn share(&mut self, number: usize, key: &WatchPath, of: (&str, &TracepointFields<'_>)) -> Result<(), String> {
+        let (event, fields) = of;
+        let is_text = matches!(names::field(key, event, fields)?.kind, WatchKind::Text { .. });
+        let written = format!("`{key}` of {event}");
+        match self.shared.get(number) {
+            Some((known, other)) if *known != is_text => {
+                let word = |is_text| if is_text { "a text" } else { "a number" };
+                Err(format!("{other} is {}, and {written} {}: they are never the same", word(*known), word(is_text)))
+            }
+            Some(_) => Ok(()),
+            None => {
+                self.shared.push((is_text, written));
+                Ok(())
+            }
+        }
+    }
+}
+
+impl WatchColumn {
+    /// The same column for another event; or what its values are not.
+    fn join(&mut self, other: &Self) -> Result<(), &'static str> {
+        if self.is_text != other.is_text || self.labels != other.labels {
+            return Err("has other values than that");
+        }
+        if (self.is_wide && other.is_signed) || (self.is_signed && other.is_wide) {
+            return Err("has another sign than that");
+        }
+        (self.is_signed, self.is_wide) = (self.is_signed || other.is_signed, self.is_wide || other.is_wide);
+        if self.meaning != other.meaning {
+            self.meaning = WatchMeaning::Plain;
+        }
+        Ok(())
+    }
+}
+
+/// Columns of the same name, as `tid` and `$ctx.tid`, have their whole names.
+fn told_apart(mut columns: Vec<WatchColumn>, paths: &[WatchPath]) -> Vec<WatchColumn> {
+    for (number, path) in paths.iter().enumerate().filter(|(_, path)| path.is_global) {
+        let is_same = |(other, column): (usize, &WatchColumn)| other != number && column.name == columns[number].name;
+        if columns.iter().enumerate().any(is_same) {
+            columns[number].name = path.to_string();
+        }
+    }
+    columns
 }
 
 fn column(path: &WatchPath, event: &str, fields: &TracepointFields<'_>) -> Result<WatchColumn, String> {
@@ -333,7 +394,10 @@ fn column(path: &WatchPath, event: &str, fields: &TracepointFields<'_>) -> Resul
         [WatchStep::Name(word), WatchStep::Name(name)] if path.is_global && word == "ctx" => name.clone(),
         _ => path.to_string(),
     };
-    Ok(WatchColumn { name, labels: names::labels(&field.meaning), meaning: field.meaning, is_signed })
+    let is_wide = field.kind == WatchKind::Integer { bits: 64, is_signed: false };
+    let is_text = matches!(field.kind, WatchKind::Text { .. });
+    let labels = names::labels(&field.meaning);
+    Ok(WatchColumn { name, labels, meaning: field.meaning, is_text, is_signed, is_wide })
 }
 
 fn integer(path: &WatchPath, event: &str, fields: &TracepointFields<'_>) -> Result<WatchColumn, String> {

@@ -1,8 +1,14 @@
-//! KernelCounts for a command, as its helper does it and as the command asks for it.
+//! Counting for a command, as its helper does it and as the command asks for it.
 
-use super::{Helper, HelperProblem, HelperReply, HelperRequest, HelperState, unexpected};
+use std::io;
+use std::os::unix::net::UnixStream;
+
+use super::{Helper, HelperProblem, HelperReply, HelperRequest, HelperState, receive, send, unexpected};
 use crate::KernelProgram;
 use crate::watch::{KernelCounts, WatchCounts, WatchRequest};
+
+/// Rows of a message: all texts of their keys may need six letters for each byte.
+const MESSAGE_ROWS: usize = 1 << 14;
 
 impl Helper {
     /// Begins to count. It ends with the connection.
@@ -35,9 +41,18 @@ impl Helper {
     ///
     /// The helper's.
     pub fn counts(&mut self) -> Result<WatchCounts, HelperProblem> {
-        match self.ask(&HelperRequest::Counts)? {
-            HelperReply::Counted(counts) => Ok(counts),
-            other => Err(unexpected(other)),
+        let mut reply = self.ask(&HelperRequest::Counts)?;
+        let mut all: Option<WatchCounts> = None;
+        loop {
+            let HelperReply::Counted { counts, is_last } = reply else { return Err(unexpected(reply)) };
+            match &mut all {
+                Some(all) => all.rows.extend(counts.rows),
+                None => all = Some(counts),
+            }
+            if is_last {
+                return Ok(all.unwrap_or_default());
+            }
+            reply = receive(&self.stream)?.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
         }
     }
 }
@@ -62,11 +77,21 @@ impl HelperState {
         HelperReply::Watching
     }
 
-    pub(super) fn counts(&self) -> HelperReply {
+    /// Counts in as many messages as their rows need.
+    pub(super) fn send_counts(&self, stream: &UnixStream) -> io::Result<()> {
         let counts = self.counting.as_ref().map(KernelCounts::counts);
-        match counts.unwrap_or_else(|| Err("nothing is counted".to_owned())) {
-            Ok(counts) => HelperReply::Counted(counts),
-            Err(why) => HelperReply::Refused { why },
+        let mut counts = match counts.unwrap_or_else(|| Err("nothing is counted".to_owned())) {
+            Ok(counts) => counts,
+            Err(why) => return send(stream, &HelperReply::Refused { why }),
+        };
+        let mut rows = std::mem::take(&mut counts.rows).into_iter();
+        loop {
+            counts.rows = rows.by_ref().take(MESSAGE_ROWS).collect();
+            let is_last = rows.len() == 0;
+            send(stream, &HelperReply::Counted { counts: std::mem::take(&mut counts), is_last })?;
+            if is_last {
+                return Ok(());
+            }
         }
     }
 }

@@ -14,8 +14,8 @@ use super::program::{
     CompiledCondition, CountingMaps, CountingPlan, ReadPart, TALLY_BYTES, UNBEGUN, UNPLACED, begun, counted,
 };
 use super::{
-    BUCKETS, WATCH_KEYS_MAX, WATCH_ROWS_MAX, WATCHED_EVENTS_MAX, WatchCondition, WatchCost, WatchCounts, WatchPath,
-    WatchRequest, WatchRow, WatchValue, WatchedEvent,
+    AnyInteger, BEGIN_KEYS_MAX, BUCKETS, WATCH_KEYS_MAX, WATCH_ROWS_MAX, WATCHED_EVENTS_MAX, WatchCondition, WatchCost,
+    WatchCounts, WatchPath, WatchRequest, WatchRow, WatchValue, WatchedBegin, WatchedEvent,
 };
 use crate::error::KernelAction;
 use crate::linux::tables::{self, EntryBytes, ProgramRuns};
@@ -27,6 +27,10 @@ use crate::perf_sched;
 const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 /// Things that have begun, at most.
 const BEGINS_MAX: u32 = 1 << 16;
+/// Bytes of the rows at most, with the numbers of each CPU.
+const ROWS_BYTES_MAX: usize = 256 << 20;
+/// Fields of a condition at most.
+const INPUTS_MAX: usize = 64;
 /// Sums of a row at most.
 const SUMS_MAX: usize = 4;
 
@@ -39,6 +43,8 @@ pub(crate) struct KernelCounts {
     bytes: EntryBytes,
     /// Keys of rows.
     keys: Vec<ReadPart>,
+    /// Of each sum: whether it may be negative.
+    signs: Vec<bool>,
     has_buckets: bool,
     _begins: Option<OwnedFd>,
     tally: OwnedFd,
@@ -66,13 +72,15 @@ impl KernelCounts {
     pub(crate) fn begin(request: &WatchRequest) -> Result<Self, String> {
         check(request)?;
         let events = WatchableEvents::of_this_kernel()?;
-        let plans = plans(request, &events)?;
+        let mut plans = plans(request, &events)?;
+        let mut begin_programs = begins(request, &events)?;
+        level_begins(&mut begin_programs, &mut plans)?;
         let (keys, has_buckets) = (plans[0].0.keys.clone(), plans[0].0.histogram.is_some());
-        let cpus = perf_sched::cpus(&fs::read_to_string(POSSIBLE).map_err(|error| format!("{POSSIBLE}: {error}"))?);
-        let cpus = cpus.last().map_or(1, |last| *last as usize + 1);
+        let signs = signs(&plans);
+        let cpus = possible_cpus()?;
         let value_bytes = 8 * (1 + request.events[0].sums.len());
-        let (counts, bytes) = counts_map(&keys, has_buckets, value_bytes, cpus, request.rows)?;
-        let (begins, begin_programs) = begins(request, &events)?;
+        let (counts, bytes) = counts_map((&keys, has_buckets), value_bytes, cpus, request)?;
+        let begins = begins_map(&begin_programs)?;
         let tally_shape = BpfMapShape {
             kind: MapKind::Array,
             key_bytes: 4,
@@ -89,9 +97,9 @@ impl KernelCounts {
             is_shared: plans.len() > 1,
         };
         let mut programs = Vec::new();
-        for (parts, number) in begin_programs {
-            let code = begun(&parts, maps).map_err(|problem| problem.to_string())?;
-            programs.push(load(&code, "kymo_begin", number)?);
+        for (parts, number) in &begin_programs {
+            let code = begun(parts, maps).map_err(|problem| problem.to_string())?;
+            programs.push(load(&code, "kymo_begin", *number)?);
         }
         for (plan, number) in &plans {
             let code = counted(plan, maps).map_err(|problem| problem.to_string())?;
@@ -102,6 +110,7 @@ impl KernelCounts {
             counts,
             bytes,
             keys,
+            signs,
             has_buckets,
             _begins: begins,
             tally,
@@ -148,8 +157,8 @@ impl KernelCounts {
         let now = self.runs();
         if let Some(Measuring { begun, before, .. }) = self.measuring.take() {
             self.measured.measured_ns += begun.elapsed().as_nanos() as u64;
-            self.measured.run_ns += now.run_ns - before.run_ns;
-            self.measured.runs += now.runs - before.runs;
+            self.measured.run_ns += now.run_ns.saturating_sub(before.run_ns);
+            self.measured.runs += now.runs.saturating_sub(before.runs);
         }
         if is_on {
             // Not every user may: then the cost is not known.
@@ -162,8 +171,8 @@ impl KernelCounts {
     /// A row; `None`: it has no events.
     fn row(&self, key: &[u8], value: &[u8]) -> Option<WatchRow> {
         let each = self.bytes.value / self.cpus;
-        let sum = |at: usize| value.chunks_exact(each).fold(0_u64, |sum, cpu| sum.wrapping_add(number(cpu, at)));
-        let count = sum(0);
+        let of_cpus = |at: usize| value.chunks_exact(each).map(move |cpu| number(cpu, at));
+        let count = of_cpus(0).fold(0, u64::saturating_add);
         let (mut at, mut keys) = (0, Vec::with_capacity(self.keys.len()));
         for part in &self.keys {
             keys.push(match part.text {
@@ -177,7 +186,11 @@ impl KernelCounts {
             at += part.bytes() as usize;
         }
         let bucket = key.get(at..).and_then(|rest| rest.first_chunk()).map(|bytes| u32::from_ne_bytes(*bytes));
-        let sums = (8..each).step_by(8).map(|at| sum(at) as i64).collect();
+        // The sum of one CPU has 64 bits, that of all has more.
+        let sum = |at, is_signed: bool| -> i128 {
+            of_cpus(at).map(|sum| if is_signed { i128::from(sum as i64) } else { i128::from(sum) }).sum()
+        };
+        let sums = (8..each).step_by(8).zip(&self.signs).map(|(at, sign)| AnyInteger(sum(at, *sign))).collect();
         (count > 0).then(|| WatchRow { keys, bucket: bucket.filter(|_| self.has_buckets), count, sums })
     }
 }
@@ -203,6 +216,17 @@ fn check(request: &WatchRequest) -> Result<(), String> {
     if request.events.iter().any(|event| shape(event) != shape(first)) {
         return Err("all events of a question have the same keys, sums and histogram".to_owned());
     }
+    let inputs = |event: &WatchedEvent| event.condition.as_ref().map_or(0, |condition| condition.inputs.len());
+    if request.events.iter().any(|event| inputs(event) > INPUTS_MAX) {
+        return Err(format!("a condition has at most {INPUTS_MAX} fields"));
+    }
+    let since = request.events.iter().filter_map(|event| event.since.as_ref());
+    if since.chain(request.begins.iter().map(|begin| &begin.keys)).any(|keys| keys.len() > BEGIN_KEYS_MAX) {
+        return Err(format!("begin and end have at most {BEGIN_KEYS_MAX} fields in common"));
+    }
+    if request.events.iter().any(|event| event.since.is_some() == request.begins.is_empty()) {
+        return Err("events that end something need others that begin it".to_owned());
+    }
     if first.keys.len() > WATCH_KEYS_MAX || first.sums.len() > SUMS_MAX {
         return Err(format!("a row has at most {WATCH_KEYS_MAX} keys and {SUMS_MAX} sums"));
     }
@@ -218,13 +242,13 @@ fn plans(request: &WatchRequest, events: &WatchableEvents) -> Result<Vec<Planned
         let fields = described(events, &event.name, event.since.is_some())?;
         let parts = |paths: &[WatchPath]| paths.iter().map(|path| part(&fields, path)).collect::<Result<Vec<_>, _>>();
         let condition = event.condition.as_ref().map(|condition| compiled(&fields, condition)).transpose()?;
-        let sums = event.sums.iter().map(|path| integer(&fields, path).map(|(field, _)| field.source));
+        let sums = event.sums.iter().map(|path| integer(&fields, path));
         let histogram = event.histogram.as_ref().map(|path| integer(&fields, path)).transpose()?;
         let plan = CountingPlan {
             event: number as i32,
             condition,
             keys: parts(&event.keys)?,
-            sums: sums.collect::<Result<_, _>>()?,
+            sums: sums.map(|sum| sum.map(|(field, is_signed)| (field.source, is_signed))).collect::<Result<_, _>>()?,
             histogram: histogram.map(|(field, is_signed)| (field.source, is_signed)),
             since: event.since.as_deref().map(parts).transpose()?,
         };
@@ -246,6 +270,41 @@ fn level(plans: &mut [PlannedProgram]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A key of what has begun lies in the same way at all begins and ends: the kernel looks at as many bytes.
+fn level_begins(begins: &mut [PlannedBegin], plans: &mut [PlannedProgram]) -> Result<(), String> {
+    let ends = plans.iter_mut().filter_map(|(plan, _)| plan.since.as_mut());
+    let mut all: Vec<&mut Vec<ReadPart>> = begins.iter_mut().map(|(parts, _)| parts).chain(ends).collect();
+    let Some(count) = all.first().map(|parts| parts.len()) else { return Ok(()) };
+    if count == 0 || all.iter().any(|parts| parts.len() != count) {
+        return Err("begin and end have at least one field in common, and the same number at all events".to_owned());
+    }
+    for key in 0..count {
+        let most = all.iter().map(|parts| parts[key].text).max().flatten();
+        for parts in &mut all {
+            if parts[key].text.is_some() != most.is_some() {
+                return Err("a field that is a number for one event and a text for another is not in common".to_owned());
+            }
+            parts[key].text = most;
+        }
+    }
+    Ok(())
+}
+
+/// Whether sums may be negative: unsigned numbers of fewer than 64 bits may be added to others.
+fn signs(plans: &[PlannedProgram]) -> Vec<bool> {
+    let count = plans[0].0.sums.len();
+    (0..count).map(|sum| plans.iter().any(|(plan, _)| plan.sums[sum].1)).collect()
+}
+
+/// Values of a row: the kernel has one for each CPU that there may be.
+fn possible_cpus() -> Result<usize, String> {
+    let text = fs::read_to_string(POSSIBLE).map_err(|error| format!("{POSSIBLE}: {error}"))?;
+    match perf_sched::cpus(&text).len() {
+        0 => Err(format!("{POSSIBLE}: {:?} is no list of CPUs, such as 0-3", text.trim())),
+        cpus => Ok(cpus),
+    }
 }
 
 fn described<'t>(events: &'t WatchableEvents, name: &str, is_end: bool) -> Result<TracepointFields<'t>, String> {
@@ -305,17 +364,16 @@ fn compiled(fields: &TracepointFields<'_>, condition: &WatchCondition) -> Result
 
 /// The map of rows, and the sizes of its entries.
 fn counts_map(
-    keys: &[ReadPart],
-    has_buckets: bool,
+    (keys, has_buckets): (&[ReadPart], bool),
     value_bytes: usize,
     cpus: usize,
-    rows: u32,
+    request: &WatchRequest,
 ) -> Result<(OwnedFd, EntryBytes), String> {
     let bucket_bytes = if has_buckets { 8 } else { 0 };
     let is_hash = !keys.is_empty();
     let key_bytes = if is_hash { keys.iter().map(ReadPart::bytes).sum::<u32>() + bucket_bytes } else { 4 };
     let entries = match (is_hash, has_buckets) {
-        (true, _) => rows.clamp(1, WATCH_ROWS_MAX),
+        (true, _) => fitting_rows(request, key_bytes as usize + value_bytes * cpus)?,
         (false, true) => BUCKETS + 1,
         (false, false) => 1,
     };
@@ -325,18 +383,32 @@ fn counts_map(
     Ok((counts, EntryBytes { key: key_bytes as usize, value: value_bytes * cpus, is_hash, entries }))
 }
 
+/// Rows of so many bytes that there is room for.
+fn fitting_rows(request: &WatchRequest, row_bytes: usize) -> Result<u32, String> {
+    let fit = u32::try_from(ROWS_BYTES_MAX / row_bytes).unwrap_or(u32::MAX).min(WATCH_ROWS_MAX);
+    let rows = request.rows.max(1);
+    if rows <= fit || request.may_be_fewer && fit > 0 {
+        return Ok(rows.min(fit));
+    }
+    Err(format!("{rows} rows of {row_bytes} bytes are too many: {fit} fit into {} MiB", ROWS_BYTES_MAX >> 20))
+}
+
 /// Keys of an event that begins something, and the number of the tracepoint's type.
 type PlannedBegin = (Vec<ReadPart>, u32);
 
-/// The map of begun things, and the programs that fill it.
-fn begins(request: &WatchRequest, events: &WatchableEvents) -> Result<(Option<OwnedFd>, Vec<PlannedBegin>), String> {
-    let mut programs = Vec::new();
-    for begin in &request.begins {
+/// Programs of events that begin something.
+fn begins(request: &WatchRequest, events: &WatchableEvents) -> Result<Vec<PlannedBegin>, String> {
+    let planned = |begin: &WatchedBegin| {
         let fields = described(events, &begin.name, false)?;
         let parts = begin.keys.iter().map(|path| part(&fields, path)).collect::<Result<Vec<_>, _>>()?;
-        programs.push((parts, fields.number));
-    }
-    let Some((parts, _)) = programs.first() else { return Ok((None, programs)) };
+        Ok((parts, fields.number))
+    };
+    request.begins.iter().map(planned).collect()
+}
+
+/// The map of begun things, whose keys are all of the same size.
+fn begins_map(programs: &[PlannedBegin]) -> Result<Option<OwnedFd>, String> {
+    let Some((parts, _)) = programs.first() else { return Ok(None) };
     let shape = BpfMapShape {
         kind: MapKind::HashOfRecent,
         key_bytes: parts.iter().map(ReadPart::bytes).sum(),
@@ -345,5 +417,22 @@ fn begins(request: &WatchRequest, events: &WatchableEvents) -> Result<(Option<Ow
         flags: 0,
         inner: None,
     };
-    Ok((Some(map(shape, "kymo_begins")?), programs))
+    map(shape, "kymo_begins").map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_take_no_more_memory_than_they_may() {
+        let rows = |rows, may_be_fewer, bytes| {
+            fitting_rows(&WatchRequest { events: Vec::new(), begins: Vec::new(), rows, may_be_fewer }, bytes)
+        };
+        assert_eq!((rows(1000, false, 100), rows(0, false, 100)), (Ok(1000), Ok(1)));
+        assert_eq!(rows(1 << 20, true, 1 << 10), Ok(1 << 18));
+        let why = rows(1 << 20, false, 1 << 10).expect_err("they are too many");
+        assert_eq!(why, "1048576 rows of 1024 bytes are too many: 262144 fit into 256 MiB");
+        assert!(rows(1, true, 1 << 30).is_err(), "not one fits");
+    }
 }

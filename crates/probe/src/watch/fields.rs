@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use super::known::{KnownField, ValueChange, fields_of, is_never_null};
-use super::{WatchPath, WatchStep};
+use super::{WATCH_STEPS_MAX, WatchPath, WatchStep};
 use crate::btf::{BtfShape, KernelTypes};
 
 /// Bytes of a text at most, with the zero byte at its end.
@@ -21,6 +21,8 @@ const NAME_BYTES: u32 = 16;
 pub const COMPAT_CALL: i64 = 1 << 30;
 /// Pointers that a path follows at most.
 const HOPS_MAX: usize = 8;
+/// Elements behind a pointer that is no array's, at most: nothing tells how many there are.
+const TARGETS_MAX: u64 = 4096;
 /// Offsets in structures at most.
 const OFFSET_MAX: u32 = 1 << 24;
 /// The functions that have the arguments of a tracepoint; newer kernels have the first.
@@ -204,6 +206,9 @@ impl TracepointFields<'_> {
     /// The meaning of a name.
     #[must_use]
     pub fn find(&self, path: &WatchPath) -> FoundPath {
+        if path.steps.len() > WATCH_STEPS_MAX {
+            return FoundPath::Compound("a name of more than 32 parts");
+        }
         if !path.is_global {
             let written = path.to_string();
             if let Some(known) = fields_of(&self.event).iter().find(|known| known.name == written) {
@@ -278,7 +283,9 @@ impl TracepointFields<'_> {
             if bits.is_some() {
                 return FoundPath::Compound("a number of some bits, which has no members");
             }
+            let mut is_target = false;
             if let Some(BtfShape::Pointer(target)) = self.types.shape(kind) {
+                is_target = true;
                 if let WalkPlace::Memory(offset) = place {
                     hops.push(offset);
                 }
@@ -291,13 +298,16 @@ impl TracepointFields<'_> {
                 WatchStep::Name(name) => match self.types.named_member(kind, name) {
                     Some(member) => {
                         bits = (member.bits > 0).then_some((member.place_bits, member.bits));
-                        Some((member.place_bits / 8, member.kind))
+                        (member.place_bits / 8, member.kind)
                     }
                     None => return FoundPath::Missing(self.member_names(kind)),
                 },
-                WatchStep::Index(index) => self.element(kind, *index),
+                WatchStep::Index(index) => match self.element(kind, *index, is_target) {
+                    Ok(element) => element,
+                    Err(why) => return FoundPath::Compound(why),
+                },
             };
-            let Some((behind, next)) = next else { return FoundPath::Compound("not an array of as many elements") };
+            let (behind, next) = next;
             let Some(offset) = offset.checked_add(behind).filter(|offset| *offset <= OFFSET_MAX) else {
                 return FoundPath::Compound("too far away");
             };
@@ -365,15 +375,18 @@ impl TracepointFields<'_> {
         }
     }
 
-    /// Where an element is behind the first one, and its type.
-    fn element(&self, kind: u32, index: u64) -> Option<(u32, u32)> {
-        let (element, count) = match self.types.shape(kind)? {
-            BtfShape::Array { element, count } => (element, u64::from(count)),
-            // The target of a pointer.
-            _ => (kind, u64::from(OFFSET_MAX)),
+    /// Where an element is behind the first one, and its type; or what it is instead. A pointer may lead to the first of several.
+    fn element(&self, kind: u32, index: u64, is_target: bool) -> Result<(u32, u32), &'static str> {
+        let element = match self.types.shape(kind) {
+            Some(BtfShape::Array { element, count }) if index < u64::from(count) => element,
+            Some(BtfShape::Array { .. }) => return Err("an element behind the end of its array"),
+            _ if !is_target => return Err("an element of something that is no array"),
+            _ if index >= TARGETS_MAX => return Err("more than 4,095 elements behind a pointer"),
+            _ => kind,
         };
-        let behind = u32::try_from(index).ok().filter(|_| index < count)?.checked_mul(self.types.bytes_of(element)?)?;
-        Some((behind, element))
+        let bytes = self.types.bytes_of(element).ok_or("an element of unknown size")?;
+        let behind = u32::try_from(index).ok().and_then(|index| index.checked_mul(bytes));
+        Ok((behind.ok_or("too far away")?, element))
     }
 
     fn member_names(&self, kind: u32) -> Vec<String> {
@@ -475,6 +488,19 @@ mod tests {
             assert_eq!(kind(&events, event, path), wanted, "{event} {path}");
         }
         assert_eq!(kind(&events, "sched_switch", "prev->se"), Err(FoundPath::Compound("a structure")));
+        for path in
+            ["next.pid[2]", "next.se[0].load", "next.comm[16]", "next.in_execve[0]", "next[4096].pid", "prev_state[0]"]
+        {
+            let found = kind(&events, "sched_switch", path);
+            assert!(
+                matches!(found, Err(FoundPath::Compound(_))),
+                "memory behind a member is not read: {path} {found:?}"
+            );
+        }
+        assert_eq!(kind(&events, "sched_switch", "next[1].pid"), number(32, true), "a pointer may lead to several");
+        assert!(kind(&events, "sched_switch", "next.comm[15]").is_ok(), "the last letter");
+        let long = ["next"; 33].join(".");
+        assert_eq!(kind(&events, "sched_switch", &long), Err(FoundPath::Compound("a name of more than 32 parts")));
         let Err(FoundPath::Missing(names)) = kind(&events, "sched_switch", "prev->pidd") else { panic!("none") };
         assert!(names.contains(&"pid".to_owned()));
         assert!(matches!(kind(&events, "sched_switch", "took"), Err(FoundPath::Missing(_))), "nothing has begun");

@@ -55,7 +55,8 @@ pub(super) struct CountingPlan {
     pub(super) event: i32,
     pub(super) condition: Option<CompiledCondition>,
     pub(super) keys: Vec<ReadPart>,
-    pub(super) sums: Vec<WatchSource>,
+    /// Numbers, and whether they may be negative.
+    pub(super) sums: Vec<(WatchSource, bool)>,
     /// The number, and whether it may be negative.
     pub(super) histogram: Option<(WatchSource, bool)>,
     /// The key of what has begun.
@@ -111,7 +112,7 @@ pub(super) fn counted(plan: &CountingPlan, maps: CountingMaps<'_>) -> Result<Vec
         code.jump_if(Condition::Equal, R0, 0, end);
     }
     let key = key(&mut code, plan, &mut room, places)?;
-    let sums = plan.sums.iter().map(|source| {
+    let sums = plan.sums.iter().map(|(source, _)| {
         let place = room.take(8)?;
         pieces::number(&mut code, source, place, places);
         Ok(place)

@@ -33,7 +33,7 @@ fn own() -> Option<WatchCondition> {
 
 /// `None`: nothing can be counted here, which is told.
 fn begin(events: Vec<WatchedEvent>, begins: Vec<WatchedBegin>, rows: u32) -> Option<KernelCounts> {
-    match KernelCounts::begin(&WatchRequest { events, begins, rows }) {
+    match KernelCounts::begin(&WatchRequest { events, begins, rows, may_be_fewer: false }) {
         Ok(counting) => Some(counting),
         Err(why) if why.contains("Operation not permitted") || why.contains("btf") => {
             println!("NO BPF HERE: not run ({why})");
@@ -87,10 +87,10 @@ fn durations_are_in_a_histogram() {
     let rows: Vec<&WatchRow> =
         counts.rows.iter().filter(|row| row.keys == [WatchValue::Number(libc::SYS_clock_nanosleep)]).collect();
     assert_eq!(rows.iter().map(|row| row.count).sum::<u64>(), 20, "{counts:?}");
-    let sum = rows.iter().map(|row| row.sums[0]).sum::<i64>() as u64;
+    let sum = rows.iter().map(|row| row.sums[0].0).sum::<i128>() as u64;
     assert!((40_000_000..=slept).contains(&sum), "{sum} of {slept}");
     for row in rows {
-        let mean = (row.sums[0] / row.count as i64) as u64;
+        let mean = (row.sums[0].0 / i128::from(row.count)) as u64;
         assert_eq!(row.bucket, Some(bucket_of(mean)), "a bucket has its numbers");
         assert!(mean >= 2_000_000, "{row:?}");
     }
@@ -205,7 +205,12 @@ fn a_helper_counts() {
             help(&listener, user, ProbeRights { watch, ..ProbeRights::default() });
         });
         let mut asked = Helper::connect(&name).expect("it is there");
-        let request = WatchRequest { events: vec![event("sched_switch"), own_call()], begins: Vec::new(), rows: 10 };
+        let request = WatchRequest {
+            events: vec![event("sched_switch"), own_call()],
+            begins: Vec::new(),
+            rows: 10,
+            may_be_fewer: false,
+        };
         match asked.watch(&request) {
             Err(problem) if !watch => {
                 assert_eq!(problem.to_string(), "the command that started the helper counts no events");
@@ -223,6 +228,20 @@ fn a_helper_counts() {
                 asked.measure(true).expect("it may");
                 std::thread::sleep(std::time::Duration::from_millis(20));
                 asked.measure(false).expect("it may");
+                let why = "the command that started the helper only counts events";
+                assert_eq!(asked.state().expect_err("it only counts").to_string(), why);
+                let request = crate::helper::KernelRequest {
+                    events: vec!["sched:sched_switch".to_owned()],
+                    clock: crate::helper::KernelClock::Monotonic,
+                    ring_bytes: 1 << 16,
+                    processes: None,
+                    probes: Vec::new(),
+                    texts: false,
+                    stacks: None,
+                    filters: Vec::new(),
+                };
+                assert_eq!(asked.begin(&request).expect_err("it only counts").to_string(), why);
+                assert_eq!(asked.hurry(1).expect_err("it only counts").to_string(), why);
                 let counts = asked.counts().expect("it counts");
                 assert!(counts.cost.runs > 0 && counts.cost.run_ns > 0, "{counts:?}");
                 drop(asked);
@@ -230,4 +249,68 @@ fn a_helper_counts() {
         }
         helper.join().expect("it ends by itself");
     }
+}
+
+/// The kernel looks at as many bytes of a key as its map has: all begins and ends have the same.
+#[test]
+fn keys_of_begins_and_ends_are_of_one_size() {
+    let question = |ends: &[&str], begins: &[&[&str]]| {
+        let paths = |names: &[&str]| names.iter().map(|name| path(name)).collect::<Vec<_>>();
+        let events = vec![WatchedEvent { since: Some(paths(ends)), ..event("sched_switch") }];
+        let begin = |keys: &&[&str]| WatchedBegin { name: "sched_waking".to_owned(), keys: paths(keys) };
+        let begins = begins.iter().map(begin).collect();
+        KernelCounts::begin(&WatchRequest { events, begins, rows: 10, may_be_fewer: false }).map(|_| ())
+    };
+    if let Err(why) = question(&["next_tid"], &[&["tid"]]) {
+        assert!(why.contains("not permitted") || why.contains("btf"), "{why}");
+        return println!("NO BPF HERE: not run ({why})");
+    }
+    assert_eq!(question(&["next_comm"], &[&["comm"]]), Ok(()));
+    for (ends, begins) in [
+        (&["next_comm"][..], &[&["tid"][..]][..]),
+        (&["next_tid"], &[&["tid"], &["comm"]]),
+        (&["next_tid"], &[&["tid", "prio"]]),
+        (&[], &[&[]]),
+        (&["next_tid"], &[]),
+        (&["next_tid"; 9], &[&["tid"; 9]]),
+    ] {
+        let why = question(ends, begins).expect_err("keys differ");
+        assert!(!why.contains("verifier") && why.contains(" in common") || why.contains("need others"), "{why}");
+    }
+}
+
+/// More rows than a message has come in several, and sums of large numbers are those of all CPUs.
+#[test]
+fn many_rows_come_in_parts() {
+    let user = rustix::process::getuid().as_raw();
+    let name = format!("kymo-watch-test-{}-parts", std::process::id());
+    let listener = listen(&name).expect("the name is free");
+    let rights = ProbeRights { watch: true, ..ProbeRights::default() };
+    let helper = std::thread::spawn(move || help(&listener, user, rights));
+    let mut asked = Helper::connect(&name).expect("it is there");
+    let steps = vec![WatchStep::Name("args".to_owned()), WatchStep::Index(0)];
+    let first = WatchPath { is_global: false, steps };
+    let calls = WatchedEvent {
+        condition: own(),
+        keys: vec![path("id"), first.clone()],
+        sums: vec![first],
+        ..event("sys_enter")
+    };
+    let request = WatchRequest { events: vec![calls], begins: Vec::new(), rows: 50_000, may_be_fewer: false };
+    match asked.watch(&request) {
+        Ok(()) => {
+            let nothing = 0x7fff_fff0_i64;
+            (0..40_000).for_each(|number| call(nothing, u64::MAX - number));
+            let counts = asked.counts().expect("it counts");
+            let rows = counts.rows.iter().filter(|row| row.keys[0] == WatchValue::Number(nothing));
+            let sums: std::collections::BTreeSet<i128> = rows.map(|row| row.sums[0].0).collect();
+            assert_eq!(sums, (0..40_000).map(|number| i128::from(u64::MAX) - number).collect(), "unsigned, and all");
+        }
+        Err(problem) => {
+            assert!(problem.to_string().contains("not permitted"), "{problem}");
+            println!("NO BPF HERE: not run ({problem})");
+        }
+    }
+    drop(asked);
+    helper.join().expect("it ends by itself");
 }
