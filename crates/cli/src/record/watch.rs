@@ -100,7 +100,7 @@ impl<'a> Watching<'a> {
         let duration = self.arguments.duration.map(Duration::from_nanos);
         self.watcher.measure(true).map_err(broken)?;
         self.measured = (true, Instant::now());
-        let mut status = None;
+        let (mut status, mut failure) = (None, None);
         loop {
             let now = Instant::now();
             status = status.or_else(|| child.and_then(ChildProcess::status));
@@ -113,10 +113,15 @@ impl<'a> Watching<'a> {
             if is_over || signal.is_some() && child.is_none() {
                 break;
             }
-            self.look(now)?;
+            failure = self.look(now)?.err();
+            if failure.is_some() {
+                break;
+            }
             std::thread::sleep(self.rest(duration));
         }
-        self.end()?;
+        if !self.end(failure)? {
+            return Ok(CommandOutcome::Incomplete);
+        }
         Ok(status.map_or(CommandOutcome::Complete, CommandOutcome::Status))
     }
 
@@ -128,23 +133,43 @@ impl<'a> Watching<'a> {
         [every, end].into_iter().flatten().fold(LOOK, Duration::min)
     }
 
-    fn look(&mut self, now: Instant) -> Result<(), RecordProblem> {
+    /// Shows what it is time for; inside: whether the helper answers.
+    fn look(&mut self, now: Instant) -> Result<Result<(), HelperProblem>, RecordProblem> {
         let (is_measuring, since) = self.measured;
         if now - since >= if is_measuring { MEASURED } else { MEASURED_EVERY } {
-            self.watcher.measure(!is_measuring).map_err(broken)?;
+            if let Err(problem) = self.watcher.measure(!is_measuring) {
+                return Ok(Err(problem));
+            }
             self.measured = (!is_measuring, Instant::now());
         }
         if self.every.is_some_and(|every| now - self.shown.1 >= every) {
-            let totals = self.watcher.totals().map_err(broken)?;
-            self.show(totals, false)?;
+            match self.watcher.totals() {
+                Ok(totals) => self.show(totals, false)?,
+                Err(problem) => return Ok(Err(problem)),
+            }
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
-    fn end(&mut self) -> Result<(), RecordProblem> {
-        self.watcher.measure(false).map_err(broken)?;
-        let totals = self.watcher.totals().map_err(broken)?;
-        self.show(totals, true)
+    /// Shows all counts, or the last ones that could be read; whether they are complete.
+    fn end(&mut self, failure: Option<HelperProblem>) -> Result<bool, RecordProblem> {
+        let read = match failure {
+            Some(problem) => Err(problem),
+            None => self.watcher.measure(false).and_then(|()| self.watcher.totals()),
+        };
+        let problem = match read {
+            Ok(totals) => return self.show(totals, true).map(|()| true),
+            Err(problem) => problem,
+        };
+        let (last, at) = std::mem::replace(&mut self.shown, (WatchTotals::default(), self.begun));
+        if at == self.begun {
+            return Err(broken(problem));
+        }
+        let all = at - self.begun;
+        self.print(&Interval { counts: &last, time: all, all, is_final: true, is_complete: false })?;
+        let time = crate::show::duration(all.as_nanos() as i128);
+        write_line(&format!("error: {problem}\nhelp: the counts are those of the first {time}"));
+        Ok(false)
     }
 
     /// Shows the counts of the last time; at the end, and in a table that is drawn again, those of all times.
@@ -154,16 +179,21 @@ impl<'a> Watching<'a> {
         let (all, last) = (now - self.begun, now - self.shown.1);
         let is_whole = is_final || self.is_live;
         let counts = if is_whole { &totals } else { &interval };
-        let told = Interval { counts, time: if is_whole { all } else { last }, all, is_final };
+        let time = if is_whole { all } else { last };
+        self.print(&Interval { counts, time, all, is_final, is_complete: true })?;
+        self.shown = (totals, now);
+        Ok(())
+    }
+
+    fn print(&mut self, told: &Interval<'_>) -> Result<(), RecordProblem> {
         let view = WatchView { watcher: &self.watcher, arguments: self.arguments };
         if self.arguments.json {
-            writeln!(plain_output(), "{}", view.json(&told))?;
+            writeln!(plain_output(), "{}", view.json(told))?;
         } else {
             let screen = Screen::of_output(Color::Auto, self.arguments.wide);
-            let text = view.text(&told, screen)?;
-            self.draw(&text, is_final)?;
+            let text = view.text(told, screen)?;
+            self.draw(&text, told.is_final)?;
         }
-        self.shown = (totals, now);
         Ok(())
     }
 
@@ -192,7 +222,7 @@ impl<'a> Watching<'a> {
     }
 }
 
-/// The helper is gone: counts are incomplete.
+/// The helper is gone before any count was read.
 fn broken(problem: HelperProblem) -> RecordProblem {
     RecordProblem::Stop(StopReason::Output(io::Error::other(problem)))
 }

@@ -233,6 +233,18 @@ fn a_terminal_has_a_live_table() {
     assert!(last.contains("\nlosses ") && last.contains("\ncost ") && last.contains('█'), "{last}");
 }
 
+/// The woken thread, and the one that wakes.
+#[test]
+fn columns_of_one_name_are_told_apart() {
+    let place = Place::new();
+    if !can_watch(&place) {
+        return;
+    }
+    let told = watched(&place, &["sched_waking", "--by", "tid,$ctx.tid"], &["true"]);
+    let keys = told["rows"][0]["keys"].as_object().expect("there is a row");
+    assert_eq!(keys.keys().collect::<Vec<_>>(), ["$ctx.tid", "tid"], "{told}");
+}
+
 #[test]
 fn a_full_map_is_told() {
     let place = Place::new();
@@ -257,6 +269,10 @@ fn wrong_questions_say_why() {
         (&["sched_switch", "--by", "next_com"], "help: there is `next_comm`"),
         (&["sched_switch", "--by", "prev->se"], "is a structure"),
         (&["sched_switch", "--sum", "prev_comm"], "is a text: numbers alone are added up"),
+        (&["sched_switch", "--by", "next.pid[2]"], "is an element of something that is no array"),
+        (&["sched_switch since sched_waking by next_comm=tid"], "they are never the same"),
+        (&["sched_waking,sched_process_exec", "--by", "tid,filename"], "has no field `filename`"),
+        (&["irq_handler_entry,sys_enter", "--by", "name"], "one column has no room for both"),
         (&["sched_switch", "--hist", "took"], "has no field `took`"),
         (&["sys_exit since sys_exit"], "all of these events begin"),
         (&["sys_exit over 5 since sys_enter"], "`5` has no unit"),
@@ -333,10 +349,14 @@ fn programs_go_with_the_command() {
     let helper = helper_of(kymo.id()).and_then(|helper| rustix::process::Pid::from_raw(helper as i32));
     rustix::process::kill_process(helper.expect("it has a helper"), rustix::process::Signal::KILL)
         .expect("it is there");
-    drop(output);
+    let mut rest = String::new();
+    output.read_to_string(&mut rest).expect("it is text");
+    let last: Value = serde_json::from_str(rest.lines().last().expect("there is one")).expect("it is an object");
+    assert!(last["is_final"] == true && last["is_complete"] == false && last["events"].as_u64() > Some(0), "{last}");
     let output = kymo.wait_with_output().expect("it ends");
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(1) && told.contains("helper"), "{output:?}");
+    assert!(told.contains("help: the counts are those of the first "), "{told}");
 }
 
 /// Waits, but not as long as a helper waits for another command.

@@ -36,7 +36,7 @@ pub struct WatchGroup {
     /// Events.
     pub count: u64,
     /// The sum of a field.
-    pub sum: Option<i64>,
+    pub sum: Option<i128>,
     /// The distribution of a field.
     pub histogram: Option<WatchHistogram>,
 }
@@ -47,7 +47,7 @@ pub struct WatchHistogram {
     /// Events by their buckets.
     buckets: BTreeMap<u32, u64>,
     /// The sum of all values.
-    pub sum: i64,
+    pub sum: i128,
 }
 
 /// A part of a distribution: values from one number to another, which is not one of them.
@@ -70,13 +70,13 @@ impl WatchTotals {
             let group = groups.entry(keys.collect()).or_default();
             group.count += row.count;
             if watcher.sum.is_some() {
-                let sum = row.sums.first().copied().unwrap_or(0);
-                group.sum = Some(group.sum.unwrap_or(0).wrapping_add(sum));
+                let sum = row.sums.first().map_or(0, |sum| sum.0);
+                group.sum = Some(group.sum.unwrap_or(0).saturating_add(sum));
             }
             if let (Some(bucket), Some(at)) = (row.bucket, watcher.histogram_sum) {
                 let histogram = group.histogram.get_or_insert_default();
                 *histogram.buckets.entry(bucket).or_default() += row.count;
-                histogram.sum = histogram.sum.wrapping_add(row.sums.get(at).copied().unwrap_or(0));
+                histogram.sum = histogram.sum.saturating_add(row.sums.get(at).map_or(0, |sum| sum.0));
             }
         }
         Self { groups, unplaced, unbegun, missed, cost }
@@ -112,7 +112,7 @@ impl WatchTotals {
         for histogram in self.groups.values().filter_map(|group| group.histogram.as_ref()) {
             let all = all.get_or_insert_default();
             histogram.buckets.iter().for_each(|(bucket, count)| *all.buckets.entry(*bucket).or_default() += count);
-            all.sum = all.sum.wrapping_add(histogram.sum);
+            all.sum = all.sum.saturating_add(histogram.sum);
         }
         all
     }
@@ -126,7 +126,7 @@ impl WatchGroup {
         });
         Self {
             count: self.count.saturating_sub(before.count),
-            sum: self.sum.map(|sum| sum.wrapping_sub(before.sum.unwrap_or(0))),
+            sum: self.sum.map(|sum| sum.saturating_sub(before.sum.unwrap_or(0))),
             histogram,
         }
     }
@@ -138,7 +138,7 @@ impl WatchHistogram {
             (*bucket, count.saturating_sub(before.buckets.get(bucket).copied().unwrap_or(0)))
         };
         let buckets = self.buckets.iter().map(less).filter(|(_, count)| *count > 0).collect();
-        Self { buckets, sum: self.sum.wrapping_sub(before.sum) }
+        Self { buckets, sum: self.sum.saturating_sub(before.sum) }
     }
 
     /// Events.
@@ -147,7 +147,7 @@ impl WatchHistogram {
         self.buckets.values().sum()
     }
 
-    /// The value that this part of the values is not above, from 0 to 1: the middle of its bucket, which is at most 1/16 away.
+    /// About the value that this part of the values, from 0 to 1, is not above: the middle of its bucket, at most 1/16 away from it.
     /// `None`: it is negative, or there is no value.
     #[must_use]
     pub fn percentile(&self, part: f64) -> Option<u64> {
@@ -230,7 +230,7 @@ mod tests {
         let mut all = WatchHistogram::default();
         for value in values {
             *all.buckets.entry(bucket_of(value)).or_default() += 1;
-            all.sum += value as i64;
+            all.sum += i128::from(value);
         }
         all
     }

@@ -30,6 +30,8 @@ pub(super) struct Interval<'a> {
     /// Since the beginning.
     pub(super) all: Duration,
     pub(super) is_final: bool,
+    /// All events of this time are counted in it.
+    pub(super) is_complete: bool,
 }
 
 /// How counts are shown.
@@ -84,7 +86,7 @@ impl WatchView<'_> {
         let weight = |(_, group): &GroupRow<'_>| match (group.sum, &group.histogram) {
             (Some(sum), _) => sum,
             (None, Some(histogram)) if is_time => histogram.sum,
-            _ => i64::try_from(group.count).unwrap_or(i64::MAX),
+            _ => group.count.into(),
         };
         rows.sort_by_key(|row| std::cmp::Reverse(weight(row)));
         rows
@@ -102,13 +104,13 @@ impl WatchView<'_> {
         }
         let mut said = format!("{events} in {time}, {} per second", grouped(per_second(count, told.time)));
         if let (Some(sum), Some(column)) = (sum_of(rows), &self.watcher.sum) {
-            said += &format!("; {} is {} in all", column.name, word(i128::from(sum), &column.meaning));
+            said += &format!("; {} is {} in all", column.name, word(sum, &column.meaning));
         }
         let histogram = told.counts.histogram();
         if let (Some(histogram), Some(column)) = (&histogram, &self.watcher.histogram) {
             let of = |part| histogram.percentile(part).map(|value| word(value.into(), &column.meaning));
             if let (Some(half), Some(most)) = (of(0.5), of(0.99)) {
-                said += &format!("; {} is at most {half} for half of them, {most} for 99%", column.name);
+                said += &format!("; {} is at most about {half} for half of them, {most} for 99%", column.name);
             }
         }
         if let ([(keys, group), _, ..], None, None) = (rows, &self.watcher.sum, &histogram) {
@@ -148,12 +150,12 @@ impl WatchView<'_> {
         cells.push(Cell::Count(Bounded::exact(group.count)));
         cells.push(Cell::Count(Bounded::exact(per_second(group.count, told.time))));
         if let Some(sum) = &self.watcher.sum {
-            cells.push(cell(i128::from(group.sum.unwrap_or(0)), &sum.meaning));
+            cells.push(cell(group.sum.unwrap_or(0), &sum.meaning));
         }
         if let (Some(of), Some(histogram)) = (&self.watcher.histogram, &group.histogram) {
             let of = |value: Option<i128>| value.map_or(Cell::Empty, |value| cell(value, &of.meaning));
-            let mean = i128::from(histogram.sum) / i128::from(histogram.count().max(1));
-            cells.extend([of(Some(histogram.sum.into())), of(Some(mean))]);
+            let mean = histogram.sum / i128::from(histogram.count().max(1));
+            cells.extend([of(Some(histogram.sum)), of(Some(mean))]);
             cells.extend(PARTS.iter().map(|(_, _, part)| of(histogram.percentile(*part).map(i128::from))));
             cells.push(of(histogram.most().map(i128::from)));
         }
@@ -173,6 +175,8 @@ impl WatchView<'_> {
         if missed > 0 {
             lost.push(format!("{} that interrupted the program at its work", counted(missed, "event")));
         }
+        let unread = "the last counts could not be read: events after them are missing";
+        lost.extend((!told.is_complete).then(|| unread.to_owned()));
         let mut lines = vec![format!("losses   {}", if lost.is_empty() { "none".to_owned() } else { lost.join("; ") })];
         if self.watcher.is_pair && unbegun > 0 {
             lines.push(format!("unknown  {} without a known begin, not counted", counted(unbegun, "event")));
@@ -199,6 +203,7 @@ impl WatchView<'_> {
         json!({
             "question": self.arguments.question,
             "is_final": told.is_final,
+            "is_complete": told.is_complete,
             "time_ns": told.time.as_nanos() as u64,
             "events": told.counts.count(),
             "rows": rows[..shown].iter().map(|row| self.row(row)).collect::<Vec<_>>(),
@@ -220,7 +225,7 @@ impl WatchView<'_> {
             self.watcher.keys.iter().zip(*keys).map(|(column, key)| (column.name.clone(), key_json(key))).collect();
         let mut row = json!({ "keys": keys, "events": group.count });
         if let Some(sum) = group.sum {
-            row["sum"] = sum.into();
+            row["sum"] = integer(sum);
         }
         if let Some(histogram) = &group.histogram {
             row["histogram"] = distribution(histogram);
@@ -246,8 +251,8 @@ fn per_second(count: u64, time: Duration) -> u64 {
     (count as f64 / time.as_secs_f64().max(1e-9)).round() as u64
 }
 
-fn sum_of(rows: &[GroupRow<'_>]) -> Option<i64> {
-    rows.iter().filter_map(|(_, group)| group.sum).reduce(i64::wrapping_add)
+fn sum_of(rows: &[GroupRow<'_>]) -> Option<i128> {
+    rows.iter().filter_map(|(_, group)| group.sum).reduce(i128::saturating_add)
 }
 
 /// `next_comm` is `Next comm`; a path stays.
@@ -281,7 +286,7 @@ fn cell(value: i128, meaning: &WatchMeaning) -> Cell {
         (Ok(value), WatchMeaning::Nanos) => Cell::Duration(Bounded::exact(value)),
         (Ok(value), WatchMeaning::Bytes) => Cell::Size(Bounded::exact(value)),
         (Ok(value), _) => Cell::Count(Bounded::exact(value)),
-        (Err(_), _) => Cell::Integer(i64::try_from(value).unwrap_or(i64::MIN)),
+        (Err(_), _) => i64::try_from(value).map_or_else(|_| Cell::Text(value.to_string()), Cell::Integer),
     }
 }
 
@@ -302,6 +307,12 @@ fn key_json(key: &WatchKey) -> Value {
     }
 }
 
+/// A number of JSON; beyond 64 bits, the nearest that most programs read.
+fn integer(value: i128) -> Value {
+    let small = i64::try_from(value).map(Value::from);
+    small.or_else(|_| u64::try_from(value).map(Value::from)).unwrap_or_else(|_| Value::from(value as f64))
+}
+
 fn shown(key: &WatchKey) -> String {
     match key {
         WatchKey::Text(text) => text.clone(),
@@ -310,10 +321,11 @@ fn shown(key: &WatchKey) -> String {
 }
 
 fn word(value: i128, meaning: &WatchMeaning) -> String {
+    let is_small = u64::try_from(value).is_ok();
     match meaning {
         WatchMeaning::Nanos => duration(value),
-        WatchMeaning::Bytes if value >= 0 => crate::show::bytes(value as u64),
-        _ if value >= 0 => grouped(value as u64),
+        WatchMeaning::Bytes if is_small => crate::show::bytes(value as u64),
+        _ if is_small => grouped(value as u64),
         _ => value.to_string(),
     }
 }
@@ -342,7 +354,7 @@ fn distribution(histogram: &WatchHistogram) -> Value {
     let bucket = |bar: &HistogramBar| json!([bar.from, bar.to, bar.count]);
     let mut told = json!({
         "count": histogram.count(),
-        "sum": histogram.sum,
+        "sum": integer(histogram.sum),
         "most": histogram.most(),
         "buckets": histogram.buckets().iter().map(bucket).collect::<Vec<_>>(),
     });
