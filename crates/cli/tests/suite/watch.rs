@@ -242,7 +242,7 @@ fn columns_of_one_name_are_told_apart() {
     }
     let told = watched(&place, &["sched_waking", "--by", "tid,$ctx.tid"], &["true"]);
     let keys = told["rows"][0]["keys"].as_object().expect("there is a row");
-    assert_eq!(keys.keys().collect::<Vec<_>>(), ["$ctx.tid", "tid"], "{told}");
+    assert_eq!(keys.keys().collect::<Vec<_>>(), ["tid", "$ctx.tid"], "{told}");
 }
 
 #[test]
