@@ -227,6 +227,8 @@ class Counts(Columns, Mapping[Any, CountRow]):
         self.told = told
         #: Whether these are all counts since the beginning.
         self.is_final: bool = told["is_final"]
+        #: Whether they are all counts of the time: counting did not break off.
+        self.is_complete: bool = told["is_complete"]
         #: Its length, in nanoseconds.
         self.time_ns: int = told["time_ns"]
         #: All events of the time, also of rows that ``top`` left out.

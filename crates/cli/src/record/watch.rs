@@ -158,7 +158,10 @@ impl<'a> Watching<'a> {
             None => self.watcher.measure(false).and_then(|()| self.watcher.totals()),
         };
         let problem = match read {
-            Ok(totals) => return self.show(totals, true).map(|()| true),
+            Ok(totals) => {
+                self.show_rest(&totals)?;
+                return self.show(totals, true).map(|()| true);
+            }
             Err(problem) => problem,
         };
         let (last, at) = std::mem::replace(&mut self.shown, (WatchTotals::default(), self.begun));
@@ -183,6 +186,16 @@ impl<'a> Watching<'a> {
         self.print(&Interval { counts, time, all, is_final, is_complete: true })?;
         self.shown = (totals, now);
         Ok(())
+    }
+
+    /// Shows the counts since the last time, which is not over: all times together have all counts.
+    fn show_rest(&mut self, totals: &WatchTotals) -> Result<(), RecordProblem> {
+        if self.every.is_none() || self.is_live {
+            return Ok(());
+        }
+        let (rest, now) = (totals.since(&self.shown.0), Instant::now());
+        let (all, time) = (now - self.begun, now - self.shown.1);
+        self.print(&Interval { counts: &rest, time, all, is_final: false, is_complete: true })
     }
 
     fn print(&mut self, told: &Interval<'_>) -> Result<(), RecordProblem> {

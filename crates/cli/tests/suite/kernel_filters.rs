@@ -49,12 +49,7 @@ const FILTERS: [(&str, &str, &str, &str); 12] = [
     ("sched_switch", "next_comm == \"fed*\" || prev_prio < 20 && next_tid != 0", "sched_switch", "kernel"),
     ("sched_switch", "!(prev_tid == 0 || next_comm == \"fed*\")", "sched_switch", "kernel"),
     ("sched_waking,sched_wakeup", "target_cpu == 0 || comm == \"fed*rea*\"", "sched_waking|sched_wakeup", "kernel"),
-    (
-        "sched_waking,sched_wakeup",
-        "!(comm == \"f*d*rea*\") || comm == \"*ead]\"",
-        "sched_waking|sched_wakeup",
-        "recorder",
-    ),
+    ("sched_waking,sched_wakeup", "!(comm == \"f*d*rea*\") && comm != \"*ead]\"", "sched_waking|sched_wakeup", "both"),
     ("sched_switch", "next_comm == \"*d [t*\" && prev_comm != \"7z*\"", "sched_switch", "recorder"),
     ("softirq_*", "vec & 6", "irq_softirq_*", "kernel"),
     ("softirq_*", "!(vec & 6) && vec <= 9000000000", "irq_softirq_*", "kernel"),
