@@ -275,7 +275,7 @@ fn some_threads_without_tracefs() {
     assert_eq!(of(&events, "sched_process_exit").filter(|event| event["payload"]["comm"] == "sleep").count(), 3);
 
     // The right to mount is taken where no more namespace has to be made. A recorder of its own is in this one.
-    let inside = "umount -l /sys/kernel/tracing; exec unshare --fork --pid --mount-proc setpriv --bounding-set=-sys_admin \"$@\"";
+    let inside = "for place in /sys/kernel/tracing /sys/kernel/debug; do umount -l $place 2>/dev/null; done; exec unshare --fork --pid --mount-proc setpriv --bounding-set=-sys_admin \"$@\"";
     let other = Place::new();
     let mut command = other.command("unshare");
     command.args(["-m", "sh", "-c", inside, "sh", kymo, "record", "--kernel", "--output", "inside", "--", "true"]);
