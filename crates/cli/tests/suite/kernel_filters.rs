@@ -53,7 +53,7 @@ const FILTERS: [(&str, &str, &str, &str); 12] = [
     ("sched_switch", "next_comm == \"*d [t*\" && prev_comm != \"7z*\"", "sched_switch", "recorder"),
     ("softirq_*", "vec & 6", "irq_softirq_*", "kernel"),
     ("softirq_*", "!(vec & 6) && vec <= 9000000000", "irq_softirq_*", "kernel"),
-    ("irq:*", "!(cpu_id & 1) || vec == 9", "irq_*", "recorder"),
+    ("irq:*", "(cpu_id & 1 || vec == 9) && vec != 1", "irq_*", "both"),
     ("!sched_*,!task_*", "event.name == \"syscall_*_read\" || event.name == \"irq*\"", "", "both"),
     ("irq:*,sched_switch", "cpu_id == 0 && (prev_state == 0 || irq > 3)", "", "both"),
 ];
@@ -73,7 +73,13 @@ fn between(place: &Place, path: &str, filter: &str) -> Vec<String> {
     let events = events.take_while(|event| !is_named(event, "filter-end"));
     // The state of the system at the beginning of the inner one.
     let events = events.filter(|event| !name(event).contains("_statedump_"));
-    let line = |event: Value| format!("{} {} {}", name(&event), event["packet_context"]["cpu_id"], event["payload"]);
+    let line = |mut event: Value| {
+        // A fork tells the process of a thread that was made in the same instant on another CPU, or -1.
+        for process in ["parent_pid", "child_pid"] {
+            event["payload"].as_object_mut().expect("it has fields").remove(process);
+        }
+        format!("{} {} {}", name(&event), event["packet_context"]["cpu_id"], event["payload"])
+    };
     let mut lines: Vec<String> = events.map(line).collect();
     lines.sort_unstable();
     lines

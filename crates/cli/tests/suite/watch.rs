@@ -189,7 +189,7 @@ fn times_are_told_one_by_one() {
     let all =
         objects(&place.kymo(&words).args(["--", "timeout", "2", "sh", "-c", script]).output().expect("it starts"));
     let (last, others) = all.split_last().expect("there are some");
-    assert!((3..=5).contains(&others.len()), "{} times", others.len());
+    assert!((2..=5).contains(&others.len()), "{} times", others.len());
     assert!(last["is_final"] == true && others.iter().all(|one| one["is_final"] == false));
     let count = |one: &Value| one["events"].as_u64().expect("it is a number");
     let sum: u64 = others.iter().map(count).sum();
@@ -199,7 +199,7 @@ fn times_are_told_one_by_one() {
     // As text, times come behind each other, and the last one is about all.
     let words = ["watch", "sys_enter", "--by", "name", "--every", "200ms", "--duration", "500ms", "--top", "3"];
     let said = place.says(&words, 0);
-    assert!((3..=4).contains(&said.matches("events of raw_syscalls:sys_enter in ").count()), "{said}");
+    assert!((2..=4).contains(&said.matches("events of raw_syscalls:sys_enter in ").count()), "{said}");
     assert!(said.contains("\nlosses   none\n") && said.contains("\ncost     about "), "{said}");
     assert!(said.contains("more rows (--top all)"), "{said}");
 }
