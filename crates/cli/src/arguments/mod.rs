@@ -99,7 +99,7 @@ pub(crate) enum Command {
     Trigger(TriggerArguments),
     /// List and set limits: which events programs keep of those that took long, or of many
     Limit(LimitArguments),
-    /// Count events of the kernel there, without recording them: a live table, sums, distributions
+    /// Count events of the kernel there, without recording them: sums, distributions
     Watch(WatchArguments),
     /// Write the current contents of a flight recorder as a trace
     Snapshot(SnapshotArguments),
