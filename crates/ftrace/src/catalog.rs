@@ -43,8 +43,8 @@ pub struct CallRecord {
 
 #[derive(Debug)]
 enum EventKind {
-    /// One event.
-    One { format: Box<EventFormat>, plan: Option<PlanNumber> },
+    /// One event, which may be that of a new thread.
+    One { format: Box<EventFormat>, plan: Option<PlanNumber>, is_fork: bool },
     /// Tells of a thread that is about to be forked, and is an event besides.
     NewTask { format: Box<EventFormat>, plan: Option<PlanNumber>, is_wanted: bool },
     /// The beginning of any system call.
@@ -65,7 +65,7 @@ impl EventCatalog {
             ("raw_syscalls", "sys_enter") => EventKind::CallEntry,
             ("raw_syscalls", "sys_exit") => EventKind::CallExit,
             ("task", "task_newtask") => EventKind::NewTask { format: Box::new(format), plan: None, is_wanted },
-            _ => EventKind::One { format: Box::new(format), plan: None },
+            _ => EventKind::One { plan: None, is_fork: is_fork(&format), format: Box::new(format) },
         };
         *place(&mut self.formats, id.into()) = Some(kind);
     }
@@ -73,7 +73,8 @@ impl EventCatalog {
     /// Adds the event of a probe.
     pub fn add_probe(&mut self, format: &EventFormat, facts: &ProbeFacts) {
         let plan = Some(add(&mut self.plans, EventPlan::of_probe(format, facts)));
-        *place(&mut self.formats, format.id.into()) = Some(EventKind::One { format: Box::new(format.clone()), plan });
+        *place(&mut self.formats, format.id.into()) =
+            Some(EventKind::One { format: Box::new(format.clone()), plan, is_fork: false });
     }
 
     /// Texts of calls are known, not only their addresses.
@@ -98,12 +99,13 @@ impl EventCatalog {
     }
 
     /// Whether a record tells which process a thread belongs to.
+    #[inline]
     #[must_use]
     pub fn tells_of_threads(&self, record: &[u8]) -> bool {
         let id = value(record, 0, 2, false).and_then(|id| usize::try_from(id).ok());
         match id.and_then(|id| self.formats.get(id)?.as_ref()) {
             Some(EventKind::NewTask { .. }) => true,
-            Some(EventKind::One { format, .. }) => is_fork(format),
+            Some(EventKind::One { is_fork, .. }) => *is_fork,
             _ => false,
         }
     }
@@ -142,7 +144,7 @@ impl EventCatalog {
     ) -> Result<Option<PlanNumber>, Option<u16>> {
         let id = value(record, 0, 2, false).ok_or(None)? as u16;
         match self.formats.get_mut(usize::from(id)).and_then(Option::as_mut).ok_or(Some(id))? {
-            EventKind::One { format, plan } => Ok(Some(numbered(&mut self.plans, plan, format))),
+            EventKind::One { format, plan, .. } => Ok(Some(numbered(&mut self.plans, plan, format))),
             EventKind::NewTask { format, plan, is_wanted } => {
                 let of = |name: &str, size| {
                     let field = format.field(name).filter(|field| field.size == size)?;

@@ -399,8 +399,11 @@ impl KernelConverter {
     /// Whether a record tells of a thread that an unknown one has made: pages are converted one behind the other, and the record
     /// that tells of that one may be in a page of another CPU, which began later.
     fn is_of_unknown_thread(&self, record: &[u8]) -> bool {
+        if !self.catalog.tells_of_threads(record) {
+            return false;
+        }
         let maker = u32::try_from(record_thread(record)).ok().filter(|maker| *maker != 0);
-        self.catalog.tells_of_threads(record) && maker.is_some_and(|maker| self.threads.process(maker).is_none())
+        maker.is_some_and(|maker| self.threads.process(maker).is_none())
     }
 
     /// Learns of the threads in the pages of other CPUs that are to be converted now.
