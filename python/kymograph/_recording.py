@@ -259,7 +259,7 @@ def _recorded(program: list[str], words: list[str]) -> Recording:
         command = [*this_command(), "record", f"--summary={summary}", *words, "--", *program]
         child = subprocess.Popen(command, stderr=subprocess.PIPE)
         told = bytearray()
-        passing = threading.Thread(target=pass_errors, args=(child, told), daemon=True)
+        passing = threading.Thread(target=_pass_errors, args=(child, told), daemon=True)
         passing.start()
         status = _waited(child)
         # A program that the command has started may go on, with this pipe.
@@ -270,7 +270,7 @@ def _recorded(program: list[str], words: list[str]) -> Recording:
     return Recording(facts["session"], facts["output"], status, facts)
 
 
-def pass_errors(child: subprocess.Popen[Any], told: bytearray) -> None:
+def _pass_errors(child: subprocess.Popen[bytes], told: bytearray) -> None:
     """Passes on what the command and its program write to standard error, and keeps the end of it."""
     assert child.stderr is not None
     with child.stderr as stream:
