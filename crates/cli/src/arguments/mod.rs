@@ -140,7 +140,7 @@ pub(crate) enum Command {
     Sql(Absent),
     /// Explain a filter expression, and report its errors
     Filter(FilterArguments),
-    /// Show eBPF objects that clang has compiled, and run their programs over the events of a trace
+    /// Show eBPF objects of clang, and run their programs over the events of a trace
     Bpf(BpfArguments),
     /// Show how analyses interpret the events of a trace, and write the mapping to a file
     Roles(RolesArguments),
