@@ -75,6 +75,10 @@ const ADD: u8 = 0x07;
 const OR: u8 = 0x47;
 const AND: u8 = 0x57;
 const SUBTRACT: u8 = 0x17;
+const MULTIPLY: u8 = 0x27;
+const DIVIDE: u8 = 0x37;
+/// Says of an atomic addition that the value before it is wanted.
+const FETCH: i32 = 1;
 const SHIFT_LEFT: u8 = 0x67;
 const SHIFT_RIGHT: u8 = 0x77;
 const SHIFT_RIGHT_SIGNED: u8 = 0xc7;
@@ -180,6 +184,27 @@ impl BpfAssembly {
         self.put(ATOMIC, (base, from), offset, 0);
     }
 
+    /// `*(base + offset) += from`, of 8 bytes, for all CPUs at once; `from` becomes what was there before.
+    pub(crate) fn fetch_add(&mut self, (base, offset): (Register, i16), from: Register) {
+        self.put(ATOMIC, (base, from), offset, FETCH);
+    }
+
+    /// `to *= from`
+    pub(crate) fn multiply_by(&mut self, to: Register, from: Register) {
+        self.put(MULTIPLY | BY_REGISTER, (to, from), 0, 0);
+    }
+
+    /// `to /= from`, without signs.
+    pub(crate) fn divide_by(&mut self, to: Register, from: Register) {
+        self.put(DIVIDE | BY_REGISTER, (to, from), 0, 0);
+    }
+
+    /// `to = value`, of 64 bits.
+    pub(crate) fn set_long(&mut self, to: Register, value: u64) {
+        self.put(LOAD_CONSTANT, (to, R0), 0, value as i32);
+        self.put(0, (R0, R0), 0, (value >> 32) as i32);
+    }
+
     /// `to` is a map.
     pub(crate) fn map(&mut self, to: Register, map: BorrowedFd<'_>) {
         self.put(LOAD_CONSTANT, (to, Register(MAP)), 0, map.as_raw_fd());
@@ -239,10 +264,15 @@ impl BpfAssembly {
         self.put(JUMP | condition as u8, (left, R0), 0, right);
     }
 
+    /// Jumps if `left CONDITION right`, of two registers.
+    pub(crate) fn jump_if_register(&mut self, condition: Condition, left: Register, right: Register, label: Label) {
+        self.jumps.push((self.instructions.len(), label));
+        self.put(JUMP | BY_REGISTER | condition as u8, (left, right), 0, 0);
+    }
+
     /// Jumps if the two are not equal.
     pub(crate) fn jump_unequal(&mut self, left: Register, right: Register, label: Label) {
-        self.jumps.push((self.instructions.len(), label));
-        self.put(JUMP | BY_REGISTER | Condition::NotEqual as u8, (left, right), 0, 0);
+        self.jump_if_register(Condition::NotEqual, left, right, label);
     }
 
     /// Ends: a result of 0.

@@ -74,7 +74,7 @@ impl CallTexts {
         let places = CallPlaces::find(&types).ok_or("the kernel does not describe its system calls")?;
         let ring_bytes = ring_bytes.clamp(RING_BYTES_MIN, RING_BYTES_MAX).next_power_of_two() as u32;
         let count = cpus.iter().max().map_or(0, |cpu| cpu + 1);
-        let (shape_of_rings, rings, by_cpu) = rings(cpus, count, ring_bytes)?;
+        let (shape_of_rings, rings, by_cpu) = rings(cpus, count, ring_bytes, "kymo_texts")?;
         for (cpu, ring) in cpus.iter().zip(&rings) {
             let file = std::os::fd::AsRawFd::as_raw_fd(ring).to_ne_bytes();
             put(&by_cpu, BpfMapShape { inner: None, ..shape_of_rings }, *cpu, &file)?;
@@ -117,10 +117,15 @@ impl CallTexts {
 }
 
 /// Rings of CPUs, and the map that has them by CPU.
-fn rings(cpus: &[u32], count: u32, ring_bytes: u32) -> Result<(BpfMapShape<'static>, Vec<OwnedFd>, OwnedFd), String> {
+pub(crate) fn rings(
+    cpus: &[u32],
+    count: u32,
+    ring_bytes: u32,
+    name: &str,
+) -> Result<(BpfMapShape<'static>, Vec<OwnedFd>, OwnedFd), String> {
     let ring =
         BpfMapShape { kind: MapKind::Ring, key_bytes: 0, value_bytes: 0, entries: ring_bytes, flags: 0, inner: None };
-    let rings: Vec<OwnedFd> = cpus.iter().map(|_| map(ring, "kymo_texts")).collect::<Result<_, _>>()?;
+    let rings: Vec<OwnedFd> = cpus.iter().map(|_| map(ring, name)).collect::<Result<_, _>>()?;
     let inner = rings.first().ok_or_else(|| "there is no CPU".to_owned())?;
     let shape =
         BpfMapShape { kind: MapKind::ArrayOfMaps, key_bytes: 4, value_bytes: 4, entries: count, flags: 0, inner: None };
@@ -134,7 +139,7 @@ mod tests {
 
     use super::*;
     use crate::btf::TYPES;
-    use crate::rings::{TextFiles, TextRings};
+    use crate::rings::{ProgramRingFiles, ProgramRings};
     use crate::tracefs::TraceFs;
 
     /// The verifier takes the programs, for as many CPUs as there may be.
@@ -162,14 +167,14 @@ mod tests {
     /// The rings can be mapped, and have the text of a call of this thread: on a CPU that has one, and read now.
     fn told_by_rings(cpus: &[u32], texts: CallTexts) {
         assert_eq!((texts.rings.len(), texts.ring_bytes), (cpus.len(), 64 << 10));
-        let files = TextFiles {
+        let files = ProgramRingFiles {
             ring_bytes: texts.ring_bytes,
             cpus: cpus.to_vec(),
             rings: texts.rings.iter().map(|ring| ring.try_clone().expect("there are more")).collect(),
             counts: texts.counts.try_clone().expect("there are more"),
             spool: texts.spool.try_clone().expect("there are more"),
         };
-        let mut rings = TextRings::map(&files).expect("they can be mapped");
+        let mut rings = ProgramRings::map(&files).expect("they can be mapped");
         let mut records = Vec::new();
         rings.drain(&mut records);
         rings.release();

@@ -10,6 +10,7 @@
 //! among those that the kernel has; nothing else of a request becomes part of a path. Probes are checked by [`crate::probes`].
 
 mod perf;
+mod ruling;
 mod set_up;
 mod watching;
 
@@ -34,17 +35,19 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::call_texts::CallTexts;
+use crate::helper::ruling::BegunRules;
 use crate::helper::set_up::{known_formats, probe_events, set_up};
 use crate::perf_sched::SchedEvents;
 use crate::priority;
 use crate::probes::{ProbeRequest, ProbeRights, ProbedFiles};
 use crate::record_test::{RecordFilter, UnfilteredEvent};
-use crate::rings::TextFiles;
+use crate::rings::ProgramRingFiles;
+use crate::rules::{KernelRuleRequest, KernelRules, RuleFiles};
 use crate::stacks::{StackEventId, StackEvents, StackFiles, StackRequest};
 use crate::state_iterators::{STATE_PARTS, StateIterators};
 use crate::thread_limit::ThreadLimit;
 use crate::tracefs::{CpuFiles, TraceFs, TraceFsProblem, TraceInstance};
-use crate::watch::{KernelCounts, WatchCounts, WatchRequest};
+use crate::watch::{KernelCounts, WatchCounts, WatchRequest, WatchValue};
 
 /// The word that makes a process a helper.
 pub const HELPER_WORD: &str = "helper-of-the-kernel";
@@ -90,6 +93,9 @@ pub struct KernelRequest {
     /// Conditions of some of the events.
     #[serde(default)]
     pub filters: Vec<RecordFilter>,
+    /// Rules about other events, of which only those are recorded that took long.
+    #[serde(default)]
+    pub rules: Vec<KernelRuleRequest>,
 }
 
 /// Requests of the recorder.
@@ -110,6 +116,10 @@ enum HelperRequest {
     Counts,
     /// To have the kernel measure what counting costs, or no more.
     Measure { is_on: bool },
+    /// To set the limit of a kind of a rule, in nanoseconds.
+    Kind { rule: usize, value: WatchValue, nanos: u64 },
+    /// To ask rules no more.
+    StopRules,
     /// To let a thread of the recorder run before others.
     Hurry { thread: u32, is_first: bool },
     /// To remove all that was set up.
@@ -128,7 +138,7 @@ enum HelperReply {
     Formats {
         formats: Vec<(String, String)>,
     },
-    Begun(BegunKernel),
+    Begun(Box<BegunKernel>),
     /// For each part: why it has no file.
     State {
         absent: [Option<String>; 3],
@@ -138,6 +148,11 @@ enum HelperReply {
     Counted {
         counts: WatchCounts,
         is_last: bool,
+    },
+    Kind,
+    /// Times that programs of rules did not run.
+    Stopped {
+        missed: u64,
     },
     Hurries,
     Ended {
@@ -171,6 +186,8 @@ struct BegunKernel {
     sched: Option<(Vec<u32>, u32)>,
     #[serde(default)]
     unfiltered: Vec<UnfilteredEvent>,
+    #[serde(default)]
+    rules: Option<BegunRules>,
 }
 
 /// A description of rings with call stacks, without files.
@@ -202,7 +219,7 @@ pub struct KernelFiles {
     /// Ring buffers of CPUs, of which there may be several for each.
     pub rings: Vec<RingFiles>,
     /// Rings with texts of system calls, or why there are none; `None`: no such texts are recorded.
-    pub texts: Option<Result<TextFiles, String>>,
+    pub texts: Option<Result<ProgramRingFiles, String>>,
     /// Rings with call stacks, and addresses of the kernel's functions as far as they may be had; or why there are none; `None`: no
     /// stacks are recorded.
     pub stacks: Option<Result<(StackFiles, Option<File>), String>>,
@@ -210,6 +227,8 @@ pub struct KernelFiles {
     pub sched: Option<StackFiles>,
     /// Events of which the kernel does not ask the condition that was asked for.
     pub unfiltered: Vec<UnfilteredEvent>,
+    /// Rings with records of rules, and the memory of each; `None`: there are no rules.
+    pub rules: Option<RuleFiles>,
 }
 
 /// Events that can be recorded.
@@ -298,7 +317,7 @@ impl Helper {
     /// The helper's.
     pub fn begin(&mut self, request: &KernelRequest) -> Result<KernelFiles, HelperProblem> {
         let begun = match self.ask(&HelperRequest::Begin(request.clone()))? {
-            HelperReply::Begun(begun) => begun,
+            HelperReply::Begun(begun) => *begun,
             other => return Err(unexpected(other)),
         };
         let count: usize = begun.rings.iter().map(|cpus| 1 + 3 * cpus.len()).sum();
@@ -306,11 +325,13 @@ impl Helper {
         let of_stacks = begun.stacks.as_ref().and_then(|stacks| stacks.as_ref().ok());
         let of_stacks = of_stacks.map_or(0, |stacks| stacks.cpus.len() + 1 + usize::from(stacks.has_symbols));
         let of_sched = begun.sched.as_ref().map_or(0, |(cpus, _)| cpus.len() + 1);
-        let mut files =
-            receive_files(&self.stream, count + of_texts + of_stacks + of_sched)?.into_iter().map(File::from);
+        let of_rules = begun.rules.as_ref().map_or(0, BegunRules::files);
+        let count = count + of_texts + of_stacks + of_sched + of_rules;
+        let mut files = receive_files(&self.stream, count)?.into_iter().map(File::from);
         let mut next = || files.next().ok_or_else(|| HelperProblem::Broken(io::ErrorKind::UnexpectedEof.into()));
         let BegunKernel { is_resumed, header_page, page_bytes, formats, probes, rings: numbers, .. } = begun;
-        let (texts, stacks, sched, unfiltered) = (begun.texts, begun.stacks, begun.sched, begun.unfiltered);
+        let (texts, stacks, sched) = (begun.texts, begun.stacks, begun.sched);
+        let (unfiltered, rules) = (begun.unfiltered, begun.rules);
         let (mut switches, mut rings) = (Vec::new(), Vec::new());
         for (number, cpus) in (0..).zip(numbers) {
             switches.push(next()?);
@@ -322,7 +343,7 @@ impl Helper {
         let texts = match texts {
             Some(Ok((cpus, ring_bytes))) => {
                 let rings = cpus.iter().map(|_| next().map(OwnedFd::from)).collect::<Result<_, _>>()?;
-                Some(Ok(TextFiles { ring_bytes, cpus, rings, counts: next()?.into(), spool: next()?.into() }))
+                Some(Ok(ProgramRingFiles { ring_bytes, cpus, rings, counts: next()?.into(), spool: next()?.into() }))
             }
             Some(Err(why)) => Some(Err(why)),
             None => None,
@@ -343,6 +364,7 @@ impl Helper {
             Ok::<_, HelperProblem>(StackFiles { ring_bytes, cpus, rings, ids, is_by_programs, spool })
         });
         let sched = sched.transpose()?;
+        let rules = rules.map(|rules| rules.with(&mut next)).transpose()?;
         Ok(KernelFiles {
             is_resumed,
             header_page,
@@ -355,6 +377,7 @@ impl Helper {
             stacks,
             sched,
             unfiltered,
+            rules,
         })
     }
 
@@ -501,6 +524,8 @@ struct HelpedInstance {
     spools: BTreeMap<(usize, u32), OwnedFd>,
     /// Events of which the kernel does not ask their condition.
     unfiltered: Vec<UnfilteredEvent>,
+    /// Rules that programs ask, as long as this is there.
+    rules: Option<KernelRules>,
 }
 
 impl HelperState {
@@ -530,7 +555,7 @@ impl HelperState {
                 }
                 HelperRequest::Begin(request) => match self.begin(request) {
                     Ok((begun, files)) => {
-                        send(stream, &HelperReply::Begun(begun))?;
+                        send(stream, &HelperReply::Begun(Box::new(begun)))?;
                         send_files(stream, &files)?;
                     }
                     Err(problem) => send(stream, &HelperReply::Refused { why: problem })?,
@@ -543,6 +568,8 @@ impl HelperState {
                 HelperRequest::Watch(request) => send(stream, &self.watch(&request))?,
                 HelperRequest::Counts => self.send_counts(stream)?,
                 HelperRequest::Measure { is_on } => send(stream, &self.measure(is_on))?,
+                HelperRequest::Kind { rule, value, nanos } => send(stream, &self.set_kind(rule, &value, nanos))?,
+                HelperRequest::StopRules => send(stream, &self.stop_rules())?,
                 HelperRequest::Hurry { thread, is_first } => {
                     let reply = hurry(stream, thread, is_first).map_or_else(
                         |error| HelperReply::Refused { why: format!("thread {thread} cannot be hurried: {error}") },
@@ -647,7 +674,7 @@ fn handed_over(
     fs: Option<&TraceFs>,
     helped: &mut HelpedInstance,
 ) -> Result<(BegunKernel, Vec<OwnedFd>), TraceFsProblem> {
-    let HelpedInstance { instances, request, formats, texts, stacks, sched, spools, unfiltered, .. } = helped;
+    let HelpedInstance { instances, request, formats, texts, stacks, sched, spools, unfiltered, rules, .. } = helped;
     let (mut rings, mut files) = (Vec::new(), Vec::new());
     for (number, instance) in instances.iter().enumerate() {
         files.push(OwnedFd::from(instance.switch_file()?));
@@ -683,11 +710,26 @@ fn handed_over(
         files.push(spool(spools, (instances.len(), 0))?);
     }
     let sched = sched.as_ref().map(|sched| (sched.cpus.clone(), sched.ring_bytes));
+    if let Some(rules) = rules {
+        files.extend(rules.files().map_err(TraceFsProblem::Memory)?);
+    }
+    let rules = rules.as_ref().map(BegunRules::of);
     let header_page = fs.map_or_else(|| Ok(String::new()), TraceFs::header_page)?;
     let (formats, unfiltered) = (formats.clone(), unfiltered.clone());
     let is_resumed = false;
-    let begun =
-        BegunKernel { is_resumed, header_page, page_bytes, formats, probes, rings, texts, stacks, sched, unfiltered };
+    let begun = BegunKernel {
+        is_resumed,
+        header_page,
+        page_bytes,
+        formats,
+        probes,
+        rings,
+        texts,
+        stacks,
+        sched,
+        unfiltered,
+        rules,
+    };
     Ok((begun, files))
 }
 

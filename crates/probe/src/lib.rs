@@ -41,6 +41,8 @@ pub mod record_test;
 #[cfg(target_os = "linux")]
 pub mod rings;
 #[cfg(target_os = "linux")]
+pub mod rules;
+#[cfg(target_os = "linux")]
 pub mod stacks;
 #[cfg(target_os = "linux")]
 pub mod state_iterators;

@@ -133,6 +133,8 @@ pub struct ProbeRights {
     pub stacks: bool,
     /// Counts of events, with fields of anything that the kernel's arguments lead to.
     pub watch: bool,
+    /// Rules about events, with the same fields.
+    pub rules: bool,
 }
 
 /// Why a probe is refused.
@@ -194,17 +196,18 @@ pub(crate) struct ProbedFiles {
     functions: bool,
     pub(crate) stacks: bool,
     pub(crate) watch: bool,
+    pub(crate) rules: bool,
 }
 
 impl ProbedFiles {
     /// Opens files; those that are not there have no probes.
     pub(crate) fn open(rights: ProbeRights) -> Self {
-        let ProbeRights { files, functions, stacks, watch } = rights;
+        let ProbeRights { files, functions, stacks, watch, rules } = rights;
         let open = |path: PathBuf| {
             let file = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(&path).ok()?;
             Some((path, file))
         };
-        Self { files: files.into_iter().filter_map(open).collect(), functions, stacks, watch }
+        Self { files: files.into_iter().filter_map(open).collect(), functions, stacks, watch, rules }
     }
 
     /// A path that leads to a file for this process.

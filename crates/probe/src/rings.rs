@@ -23,7 +23,7 @@ const DISCARDED: u32 = 1 << 30;
 
 /// Files of the rings of all CPUs, as the helper hands them over.
 #[derive(Debug)]
-pub struct TextFiles {
+pub struct ProgramRingFiles {
     /// Bytes of each ring.
     pub ring_bytes: u32,
     /// CPUs of the rings.
@@ -148,19 +148,19 @@ impl KernelRing {
 
 /// Rings of all CPUs, mapped.
 #[derive(Debug)]
-pub struct TextRings {
+pub struct ProgramRings {
     rings: Vec<KernelRing>,
     counts: Mapped,
     cpus: Vec<u32>,
 }
 
-impl TextRings {
+impl ProgramRings {
     /// Maps them.
     ///
     /// # Errors
     ///
     /// The kernel does not allow it, or there are not as many rings as CPUs.
-    pub fn map(files: &TextFiles) -> io::Result<Self> {
+    pub fn map(files: &ProgramRingFiles) -> io::Result<Self> {
         let page = rustix::param::page_size();
         let rings = files.rings.iter().map(|file| KernelRing::new(file, files.ring_bytes, page));
         let rings = rings.collect::<io::Result<Vec<_>>>()?;
@@ -177,6 +177,27 @@ impl TextRings {
     /// until they are released.
     pub fn drain(&mut self, into: &mut Vec<u8>) -> u64 {
         self.rings.iter_mut().map(|ring| ring.drain(into)).sum()
+    }
+
+    /// How many rings there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.rings.len()
+    }
+
+    /// The CPU of a ring.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many.
+    #[must_use]
+    pub fn cpu(&self, number: usize) -> u32 {
+        self.cpus[number]
+    }
+
+    /// As [`Self::drain`], of one ring.
+    pub fn drain_one(&mut self, number: usize, into: &mut Vec<u8>) -> u64 {
+        self.rings.get_mut(number).map_or(0, |ring| ring.drain(into))
     }
 
     /// Gives the room of drained records back.

@@ -14,7 +14,7 @@
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::assembly::{BpfAssembly, Condition, KernelFunction, R0, R1, R2, R3, R4, R5, R6, Register, STACK};
+use crate::assembly::{BpfAssembly, Condition, KernelFunction, Label, R0, R1, R2, R3, R4, R5, R6, Register, STACK};
 use crate::btf::KernelTypes;
 use crate::error::KernelAction;
 use crate::linux::{self, BpfMapShape, Loaded, MapKind};
@@ -28,6 +28,9 @@ const THREADS: BpfMapShape<'_> =
 const LOOKS_MAX: usize = 8;
 /// Tracepoints that are about the thread that is woken, too. Its description is their first argument.
 pub(crate) const WAKING: [&str; 3] = ["sched_waking", "sched_wakeup", "sched_wakeup_new"];
+/// Subsystems with events of the thread that runs, or about threads. All others may run for a thread while another one does.
+pub(crate) const OF_THREADS: [&str; 8] =
+    ["sched", "raw_syscalls", "syscalls", "signal", "task", "lock", "exceptions", "kvm"];
 /// Places on the stack.
 const THREAD: i16 = -4;
 const VALUE: i16 = -8;
@@ -42,6 +45,49 @@ pub(crate) struct ThreadLimit {
     types: KernelTypes,
     /// Where the description of a thread has its number.
     number: i16,
+}
+
+/// Threads that an event is recorded of, if not all are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordedThreads {
+    /// Any.
+    All,
+    /// The one that runs.
+    Running,
+    /// That one, and another: its description is the argument of this number.
+    Two(u8),
+}
+
+impl RecordedThreads {
+    /// Those of an event of a subsystem.
+    pub(crate) fn of(system: &str, name: &str) -> Self {
+        match name {
+            _ if !OF_THREADS.contains(&system) => Self::All,
+            "sched_switch" => Self::Two(2),
+            name if WAKING.contains(&name) => Self::Two(0),
+            _ => Self::Running,
+        }
+    }
+
+    /// To `end` if the event is of none of them: its arguments are behind r6. Changes 4 bytes at a place on the stack.
+    pub(crate) fn check(self, code: &mut BpfAssembly, limit: &ThreadLimit, place: i16, end: Label) {
+        if self == Self::All {
+            return;
+        }
+        let is_recorded = code.label();
+        code.call(KernelFunction::ProcessAndThread);
+        code.store((STACK, place), R0, 4);
+        code.look_up(limit.threads(), place);
+        if let Self::Two(argument) = self {
+            code.jump_if(Condition::NotEqual, R0, 0, is_recorded);
+            code.load(R1, (R6, 8 * i16::from(argument)), 8);
+            code.load(R1, (R1, limit.number), 4);
+            code.store((STACK, place), R1, 4);
+            code.look_up(limit.threads(), place);
+        }
+        code.jump_if(Condition::Equal, R0, 0, end);
+        code.place(is_recorded);
+    }
 }
 
 /// The event of a tracepoint for the threads that are recorded.

@@ -11,11 +11,11 @@
 //! the words of the question. [`crate::helper`] has the messages.
 
 mod condition;
-mod counting;
-mod fields;
+pub(crate) mod counting;
+pub(crate) mod fields;
 mod known;
-mod pieces;
-mod program;
+pub(crate) mod pieces;
+pub(crate) mod program;
 #[cfg(test)]
 mod tests;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kymo_ftrace::perf_sched::PERF_EVENTS;
 
-use super::set_up::{STACKS_OF_RING, open_stacks};
+use super::set_up::{STACKS_OF_RING, open_stacks, rules};
 use super::{HelpedInstance, HelperReply, KernelRequest};
 use crate::perf_sched::{SchedEvents, is_possible};
 use crate::probes::ProbedFiles;
@@ -41,6 +41,7 @@ pub(super) fn set_up(request: KernelRequest, files: &ProbedFiles) -> Result<Help
         return Err("the command that started the helper wanted no call stacks".to_owned());
     }
     let (sched, stacks) = open(request.ring_bytes, request.stacks.as_ref())?;
+    let rules = rules(&request, files, None)?;
     let (instances, formats) = (Vec::new(), Vec::new());
     let sched = Some(sched);
     Ok(HelpedInstance {
@@ -53,6 +54,7 @@ pub(super) fn set_up(request: KernelRequest, files: &ProbedFiles) -> Result<Help
         sched,
         spools: BTreeMap::new(),
         unfiltered: Vec::new(),
+        rules,
     })
 }
 

@@ -8,20 +8,21 @@ use kymo_ftrace::format::EventFormat;
 use crate::call_texts::CallTexts;
 use crate::probes::{self, ProbePlace, ProbeRequest, ProbedFiles};
 use crate::record_test::{self, UnfilteredEvent};
+use crate::rules::KernelRules;
 use crate::stacks::{STACK_EVENTS_MAX, StackEvents, StackPoint, StackRequest, StackSources};
-use crate::thread_limit::{ThreadLimit, WAKING};
+use crate::thread_limit::{OF_THREADS, ThreadLimit, WAKING};
 use crate::tracefs::{TraceFs, TraceFsProblem, TraceInstance};
 
 /// Bytes of a ring buffer at most, for each CPU.
 const RING_MAX: u64 = 4 << 30;
 /// Which part of that a ring with texts of system calls has.
 const TEXTS_OF_RING: u64 = 4;
+/// Which part of it a ring with records of rules has.
+const RULES_OF_RING: u64 = 4;
 /// Which part of it a ring with call stacks has.
 pub(super) const STACKS_OF_RING: u64 = 4;
 /// How often a ring with call stacks is made half as large.
 const HALVES: u32 = 4;
-/// Subsystems with events of the thread that runs, or about threads. All others may run for a thread while another one does.
-const OF_THREADS: [&str; 8] = ["sched", "raw_syscalls", "syscalls", "signal", "task", "lock", "exceptions", "kvm"];
 /// Pages of a ring buffer at least, if they are not too small for that, and KiB of each.
 const PAGES_MIN: u64 = 32;
 const PAGE_KIB_MIN: u64 = 4;
@@ -39,8 +40,17 @@ pub(super) fn set_up(fs: &TraceFs, request: KernelRequest, files: &ProbedFiles) 
     let (instances, limit, texts) = make_instances(fs, &request, (&formats, &filters), files, &mut unfiltered)?;
     // Where no event is about threads, nothing has limited them until now.
     let limit = match (limit, &request.processes) {
-        (None, Some(processes)) if request.stacks.is_some() => Some(ThreadLimit::follow(|| Ok(threads(processes)))),
+        (None, Some(processes)) if request.stacks.is_some() || !request.rules.is_empty() => {
+            Some(ThreadLimit::follow(|| Ok(threads(processes))))
+        }
         (limit, _) => limit,
+    };
+    let rules = match rules(&request, files, limit.as_ref()) {
+        Ok(rules) => rules,
+        Err(why) => {
+            let _ = take_down(Some(fs), instances, &request);
+            return Err(why);
+        }
     };
     // Last: the work of setting up is none of the system's.
     let stacks =
@@ -56,7 +66,29 @@ pub(super) fn set_up(fs: &TraceFs, request: KernelRequest, files: &ProbedFiles) 
         sched: None,
         spools: BTreeMap::new(),
         unfiltered,
+        rules,
     })
+}
+
+/// Whether there are programs that ask which threads are recorded.
+fn has_programs(request: &KernelRequest) -> bool {
+    request.texts || request.stacks.is_some() || !request.rules.is_empty()
+}
+
+/// Asks rules from now on, if there are some.
+pub(super) fn rules(
+    request: &KernelRequest,
+    files: &ProbedFiles,
+    limit: Option<&Result<ThreadLimit, String>>,
+) -> Result<Option<KernelRules>, String> {
+    if request.rules.is_empty() {
+        return Ok(None);
+    }
+    if !files.rules {
+        return Err("the command that started the helper has no rules about events of the kernel".to_owned());
+    }
+    let limit = limit.map(|limit| limit.as_ref().map_err(String::clone)).transpose()?;
+    KernelRules::begin(&request.rules, request.ring_bytes / RULES_OF_RING, limit).map(Some)
 }
 
 /// Threads that are recorded, or why they cannot be told; `None`: all are, or no program asks.
@@ -93,7 +125,7 @@ fn make_instances(
             if let Some(processes) = processes {
                 instance.limit_to(&threads(processes)).map_err(|problem| problem.to_string())?;
                 let now = || instance.limited_to().map_err(|problem| problem.to_string());
-                limit = (request.texts || request.stacks.is_some()).then(|| ThreadLimit::follow(now));
+                limit = has_programs(request).then(|| ThreadLimit::follow(now));
             }
             // Before the events: so texts are read before their call is recorded.
             if request.texts && events.iter().any(|event| is_call(event)) {

@@ -100,7 +100,8 @@ fn numbered(map: BorrowedFd<'_>, bytes: EntryBytes) -> Result<MapEntries, ProbeE
 
 /// The value of a number in a map whose values have so many bytes.
 #[allow(unsafe_code)]
-fn look_up(map: BorrowedFd<'_>, key: &[u8; 4], value_bytes: usize) -> Result<Vec<u8>, ProbeErrorKind> {
+/// The value of a key, of so many bytes as the map's are.
+pub(crate) fn look_up(map: BorrowedFd<'_>, key: &[u8], value_bytes: usize) -> Result<Vec<u8>, ProbeErrorKind> {
     let mut value = vec![0_u8; value_bytes];
     let mut arguments = LookUpArguments {
         map: map.as_raw_fd() as u32,

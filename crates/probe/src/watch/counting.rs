@@ -73,11 +73,13 @@ impl KernelCounts {
         check(request)?;
         let events = WatchableEvents::of_this_kernel()?;
         let mut plans = plans(request, &events)?;
-        let mut begin_programs = begins(request, &events)?;
-        level_begins(&mut begin_programs, &mut plans)?;
+        let mut begin_programs = begins(&request.begins, &events)?;
+        let ends = plans.iter_mut().filter_map(|(plan, _)| plan.since.as_mut());
+        level_parts(begin_programs.iter_mut().map(|(parts, _)| parts).chain(ends).collect())?;
         let (keys, has_buckets) = (plans[0].0.keys.clone(), plans[0].0.histogram.is_some());
         let signs = signs(&plans);
-        let cpus = possible_cpus()?;
+        // The kernel has a value for each.
+        let cpus = possible_cpus()?.len();
         let value_bytes = 8 * (1 + request.events[0].sums.len());
         let (counts, bytes) = counts_map((&keys, has_buckets), value_bytes, cpus, request)?;
         let begins = begins_map(&begin_programs)?;
@@ -98,7 +100,8 @@ impl KernelCounts {
         };
         let mut programs = Vec::new();
         for (parts, number) in &begin_programs {
-            let code = begun(parts, maps).map_err(|problem| problem.to_string())?;
+            let Some(begins) = maps.begins else { break };
+            let code = begun(parts, begins).map_err(|problem| problem.to_string())?;
             programs.push(load(&code, "kymo_begin", *number)?);
         }
         for (plan, number) in &plans {
@@ -273,9 +276,7 @@ fn level(plans: &mut [PlannedProgram]) -> Result<(), String> {
 }
 
 /// A key of what has begun lies in the same way at all begins and ends: the kernel looks at as many bytes.
-fn level_begins(begins: &mut [PlannedBegin], plans: &mut [PlannedProgram]) -> Result<(), String> {
-    let ends = plans.iter_mut().filter_map(|(plan, _)| plan.since.as_mut());
-    let mut all: Vec<&mut Vec<ReadPart>> = begins.iter_mut().map(|(parts, _)| parts).chain(ends).collect();
+pub(crate) fn level_parts(mut all: Vec<&mut Vec<ReadPart>>) -> Result<(), String> {
     let Some(count) = all.first().map(|parts| parts.len()) else { return Ok(()) };
     if count == 0 || all.iter().any(|parts| parts.len() != count) {
         return Err("begin and end have at least one field in common, and the same number at all events".to_owned());
@@ -298,16 +299,21 @@ fn signs(plans: &[PlannedProgram]) -> Vec<bool> {
     (0..count).map(|sum| plans.iter().any(|(plan, _)| plan.sums[sum].1)).collect()
 }
 
-/// Values of a row: the kernel has one for each CPU that there may be.
-fn possible_cpus() -> Result<usize, String> {
+/// CPUs that there may be.
+pub(crate) fn possible_cpus() -> Result<Vec<u32>, String> {
     let text = fs::read_to_string(POSSIBLE).map_err(|error| format!("{POSSIBLE}: {error}"))?;
-    match perf_sched::cpus(&text).len() {
-        0 => Err(format!("{POSSIBLE}: {:?} is no list of CPUs, such as 0-3", text.trim())),
-        cpus => Ok(cpus),
+    let cpus = perf_sched::cpus(&text);
+    if cpus.is_empty() {
+        return Err(format!("{POSSIBLE}: {:?} is no list of CPUs, such as 0-3", text.trim()));
     }
+    Ok(cpus)
 }
 
-fn described<'t>(events: &'t WatchableEvents, name: &str, is_end: bool) -> Result<TracepointFields<'t>, String> {
+pub(crate) fn described<'t>(
+    events: &'t WatchableEvents,
+    name: &str,
+    is_end: bool,
+) -> Result<TracepointFields<'t>, String> {
     events.event(name, is_end).ok_or_else(|| format!("the kernel does not describe the tracepoint `{name}`"))
 }
 
@@ -319,7 +325,7 @@ fn found(fields: &TracepointFields<'_>, path: &WatchPath) -> Result<WatchedField
     }
 }
 
-fn part(fields: &TracepointFields<'_>, path: &WatchPath) -> Result<ReadPart, String> {
+pub(crate) fn part(fields: &TracepointFields<'_>, path: &WatchPath) -> Result<ReadPart, String> {
     let field = found(fields, path)?;
     let text = match field.kind {
         WatchKind::Text { capacity } => Some(capacity.next_multiple_of(8)),
@@ -338,7 +344,7 @@ fn integer(fields: &TracepointFields<'_>, path: &WatchPath) -> Result<(WatchedFi
 }
 
 /// The instructions of a condition, and the values that they need.
-fn compiled(fields: &TracepointFields<'_>, condition: &WatchCondition) -> Result<CompiledCondition, String> {
+pub(crate) fn compiled(fields: &TracepointFields<'_>, condition: &WatchCondition) -> Result<CompiledCondition, String> {
     let (mut inputs, mut classes, mut places, mut offset) = (Vec::new(), Vec::new(), Vec::new(), 0);
     for path in &condition.inputs {
         let kind = match found(fields, path)?.kind {
@@ -394,20 +400,20 @@ fn fitting_rows(request: &WatchRequest, row_bytes: usize) -> Result<u32, String>
 }
 
 /// Keys of an event that begins something, and the number of the tracepoint's type.
-type PlannedBegin = (Vec<ReadPart>, u32);
+pub(crate) type PlannedBegin = (Vec<ReadPart>, u32);
 
 /// Programs of events that begin something.
-fn begins(request: &WatchRequest, events: &WatchableEvents) -> Result<Vec<PlannedBegin>, String> {
+pub(crate) fn begins(begins: &[WatchedBegin], events: &WatchableEvents) -> Result<Vec<PlannedBegin>, String> {
     let planned = |begin: &WatchedBegin| {
         let fields = described(events, &begin.name, false)?;
         let parts = begin.keys.iter().map(|path| part(&fields, path)).collect::<Result<Vec<_>, _>>()?;
         Ok((parts, fields.number))
     };
-    request.begins.iter().map(planned).collect()
+    begins.iter().map(planned).collect()
 }
 
 /// The map of begun things, whose keys are all of the same size.
-fn begins_map(programs: &[PlannedBegin]) -> Result<Option<OwnedFd>, String> {
+pub(crate) fn begins_map(programs: &[PlannedBegin]) -> Result<Option<OwnedFd>, String> {
     let Some((parts, _)) = programs.first() else { return Ok(None) };
     let shape = BpfMapShape {
         kind: MapKind::HashOfRecent,

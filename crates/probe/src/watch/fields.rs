@@ -53,6 +53,11 @@ impl WatchableEvents {
         Ok(Self { types, functions })
     }
 
+    /// Where a structure of the kernel has a member.
+    pub(crate) fn place(&self, structure: &str, member: &str) -> Option<u32> {
+        self.types.place(structure, &[member])
+    }
+
     /// Their names, without subsystems.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
@@ -75,7 +80,7 @@ pub struct TracepointFields<'t> {
     types: &'t KernelTypes,
     event: String,
     /// The number of its type.
-    pub(super) number: u32,
+    pub(crate) number: u32,
     /// Names and types.
     arguments: Vec<(String, u32)>,
     /// It ends something, so that it is known how long that took.
@@ -100,7 +105,7 @@ pub struct WatchedField {
     pub kind: WatchKind,
     /// The meaning of its numbers.
     pub meaning: WatchMeaning,
-    pub(super) source: WatchSource,
+    pub(crate) source: WatchSource,
 }
 
 /// The type of a field.
@@ -141,7 +146,7 @@ pub enum WatchMeaning {
 
 /// Where a value is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum WatchSource {
+pub(crate) enum WatchSource {
     /// The thread that runs: its number, that of its process, its name, its CPU.
     Thread,
     Process,
@@ -171,20 +176,20 @@ pub(super) enum WatchSource {
 
 /// The way from an argument to a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ArgumentPath {
+pub(crate) struct ArgumentPath {
     /// Which argument.
-    pub(super) argument: u8,
+    pub(crate) argument: u8,
     /// A program may look behind it at once.
-    pub(super) is_never_null: bool,
+    pub(crate) is_never_null: bool,
     /// Where the next addresses are, behind each other.
-    pub(super) hops: Vec<u32>,
-    pub(super) end: PathEnd,
-    pub(super) change: ValueChange,
+    pub(crate) hops: Vec<u32>,
+    pub(crate) end: PathEnd,
+    pub(crate) change: ValueChange,
 }
 
 /// The value at the end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PathEnd {
+pub(crate) enum PathEnd {
     /// The argument itself.
     Value { bytes: u8, is_signed: bool, is_address: bool },
     /// So many bytes in memory, of which it may be some bits: behind the first ones, so many.
@@ -227,6 +232,14 @@ impl TracepointFields<'_> {
         word(path).unwrap_or_else(|| FoundPath::Missing(self.names()))
     }
 
+    /// Names of the fields that only such events have.
+    #[must_use]
+    pub fn own_names(&self) -> Vec<String> {
+        let known = fields_of(&self.event).iter().map(|known| known.name.to_owned());
+        let arguments = self.arguments.iter().map(|(name, _)| name.clone());
+        told_once(known.chain(arguments))
+    }
+
     /// Names of its fields.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
@@ -234,13 +247,7 @@ impl TracepointFields<'_> {
         let arguments = self.arguments.iter().map(|(name, _)| name.clone());
         let took = self.is_end.then(|| "took".to_owned());
         let words = ["tid", "pid", "comm", "cpu_id"].map(str::to_owned);
-        let mut names: Vec<String> = Vec::new();
-        for name in known.chain(took).chain(arguments).chain(words) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        names
+        told_once(known.chain(took).chain(arguments).chain(words))
     }
 
     fn known(&self, known: &KnownField) -> Option<FoundPath> {
@@ -397,6 +404,17 @@ impl TracepointFields<'_> {
             .filter(|name| !name.is_empty())
             .collect()
     }
+}
+
+/// Names, each at its first place.
+fn told_once(all: impl Iterator<Item = String>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in all {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 fn field(kind: WatchKind, meaning: WatchMeaning, source: WatchSource) -> FoundPath {

@@ -14,7 +14,7 @@ pub(super) struct KnownField {
 
 /// How the value of a field is made of the one at its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ValueChange {
+pub(crate) enum ValueChange {
     Same,
     /// Real-time priorities do not count.
     Priority,
@@ -131,7 +131,16 @@ mod registers {
         same("args[4]", "regs->r8"),
         same("args[5]", "regs->r9"),
     ];
-    pub(super) const EXIT: &[KnownField] = &[made("name", "regs->orig_ax", Call), same("id", "regs->orig_ax")];
+    pub(super) const EXIT: &[KnownField] = &[
+        made("name", "regs->orig_ax", Call),
+        same("id", "regs->orig_ax"),
+        same("args[0]", "regs->di"),
+        same("args[1]", "regs->si"),
+        same("args[2]", "regs->dx"),
+        same("args[3]", "regs->r10"),
+        same("args[4]", "regs->r8"),
+        same("args[5]", "regs->r9"),
+    ];
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -146,7 +155,16 @@ mod registers {
         same("args[4]", "regs->regs[4]"),
         same("args[5]", "regs->regs[5]"),
     ];
-    pub(super) const EXIT: &[KnownField] = &[made("name", "regs->syscallno", Call), same("id", "regs->syscallno")];
+    pub(super) const EXIT: &[KnownField] = &[
+        made("name", "regs->syscallno", Call),
+        same("id", "regs->syscallno"),
+        same("args[0]", "regs->orig_x0"),
+        same("args[1]", "regs->regs[1]"),
+        same("args[2]", "regs->regs[2]"),
+        same("args[3]", "regs->regs[3]"),
+        same("args[4]", "regs->regs[4]"),
+        same("args[5]", "regs->regs[5]"),
+    ];
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]

@@ -22,17 +22,17 @@ const WAITING: i32 = 0x9000;
 
 /// Where the pieces have room, on the stack.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PiecePlaces {
+pub(crate) struct PiecePlaces {
     /// 8 bytes.
-    pub(super) scratch: i16,
+    pub(crate) scratch: i16,
     /// How long it took, in nanoseconds.
-    pub(super) took: i16,
+    pub(crate) took: i16,
     /// The place of the event in the request.
-    pub(super) event: i32,
+    pub(crate) event: i32,
 }
 
 /// Reads an integer, in 64 bits. r6 is the address of the arguments; r0 to r5 change.
-pub(super) fn number(code: &mut BpfAssembly, source: &WatchSource, to: i16, places: PiecePlaces) {
+pub(crate) fn number(code: &mut BpfAssembly, source: &WatchSource, to: i16, places: PiecePlaces) {
     match source {
         WatchSource::Thread => {
             code.call(KernelFunction::ProcessAndThread);
@@ -57,7 +57,7 @@ pub(super) fn number(code: &mut BpfAssembly, source: &WatchSource, to: i16, plac
 }
 
 /// Reads a text, to so many bytes, of which the last ones are zero.
-pub(super) fn text(code: &mut BpfAssembly, source: &WatchSource, to: i16, capacity: u32, places: PiecePlaces) {
+pub(crate) fn text(code: &mut BpfAssembly, source: &WatchSource, to: i16, capacity: u32, places: PiecePlaces) {
     for at in (0..capacity as i16).step_by(8) {
         code.store_constant((STACK, to + at), 0, 8);
     }

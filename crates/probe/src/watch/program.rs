@@ -23,29 +23,29 @@ const STACK_BYTES: i16 = 472;
 /// The kernel's word for an entry that must be new.
 const NEW: i32 = 1;
 /// Places of numbers in their map.
-pub(super) const UNPLACED: usize = 0;
-pub(super) const UNBEGUN: usize = 8;
-pub(super) const TALLY_BYTES: u32 = 16;
+pub(crate) const UNPLACED: usize = 0;
+pub(crate) const UNBEGUN: usize = 8;
+pub(crate) const TALLY_BYTES: u32 = 16;
 
 /// A value that is a part of a key, as it lies there.
 #[derive(Clone, Debug)]
-pub(super) struct ReadPart {
-    pub(super) source: WatchSource,
+pub(crate) struct ReadPart {
+    pub(crate) source: WatchSource,
     /// Bytes of a text; `None`: a number, of 8 bytes.
-    pub(super) text: Option<u32>,
+    pub(crate) text: Option<u32>,
 }
 
 impl ReadPart {
-    pub(super) fn bytes(&self) -> u32 {
+    pub(crate) fn bytes(&self) -> u32 {
         self.text.unwrap_or(8)
     }
 }
 
 /// A condition, and the values that it is about, one behind the other.
 #[derive(Clone, Debug)]
-pub(super) struct CompiledCondition {
-    pub(super) inputs: Vec<ReadPart>,
-    pub(super) instructions: Vec<[u8; 8]>,
+pub(crate) struct CompiledCondition {
+    pub(crate) inputs: Vec<ReadPart>,
+    pub(crate) instructions: Vec<[u8; 8]>,
 }
 
 /// A program to be written.
@@ -78,15 +78,15 @@ pub(super) struct CountingMaps<'a> {
 #[error(
     "the fields of this question take more than the {STACK_BYTES} bytes that a program of the kernel has: fewer texts take less"
 )]
-pub(super) struct StackOverflow;
+pub(crate) struct StackOverflow;
 
 /// Room on the stack, from its end.
 #[derive(Debug, Default)]
-struct StackRoom(i16);
+pub(crate) struct StackRoom(i16);
 
 impl StackRoom {
     /// The lowest address of so many bytes, at a multiple of 8.
-    fn take(&mut self, bytes: u32) -> Result<i16, StackOverflow> {
+    pub(crate) fn take(&mut self, bytes: u32) -> Result<i16, StackOverflow> {
         let bytes = i16::try_from(bytes.next_multiple_of(8)).map_err(|_| StackOverflow)?;
         self.0 = self.0.checked_add(bytes).filter(|used| *used <= STACK_BYTES).ok_or(StackOverflow)?;
         Ok(-self.0)
@@ -137,12 +137,11 @@ pub(super) fn counted(plan: &CountingPlan, maps: CountingMaps<'_>) -> Result<Vec
 }
 
 /// Writes the program of an event that begins something.
-pub(super) fn begun(keys: &[ReadPart], maps: CountingMaps<'_>) -> Result<Vec<[u8; 8]>, StackOverflow> {
+pub(crate) fn begun(keys: &[ReadPart], begins: BorrowedFd<'_>) -> Result<Vec<[u8; 8]>, StackOverflow> {
     let mut room = StackRoom::default();
     let places = PiecePlaces { scratch: room.take(8)?, took: room.take(8)?, event: 0 };
     let key = room.take(keys.iter().map(ReadPart::bytes).sum())?;
     let mut code = BpfAssembly::default();
-    let Some(begins) = maps.begins else { return Ok(code.finish()) };
     let (new, end) = (code.label(), code.label());
     code.copy(R6, R1);
     parts(&mut code, keys, key, places);
@@ -162,7 +161,7 @@ pub(super) fn begun(keys: &[ReadPart], maps: CountingMaps<'_>) -> Result<Vec<[u8
 }
 
 /// Puts values one behind the other.
-fn parts(code: &mut BpfAssembly, parts: &[ReadPart], base: i16, places: PiecePlaces) {
+pub(crate) fn parts(code: &mut BpfAssembly, parts: &[ReadPart], base: i16, places: PiecePlaces) {
     let mut at = base;
     for part in parts {
         match part.text {
@@ -285,7 +284,7 @@ fn add(
     Ok(())
 }
 
-fn update(code: &mut BpfAssembly, map: BorrowedFd<'_>, key: i16, value: i16, flag: i32) {
+pub(crate) fn update(code: &mut BpfAssembly, map: BorrowedFd<'_>, key: i16, value: i16, flag: i32) {
     code.map(R1, map);
     for (register, place) in [(R2, key), (R3, value)] {
         code.copy(register, STACK);

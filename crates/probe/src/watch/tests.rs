@@ -239,6 +239,7 @@ fn a_helper_counts() {
                     texts: false,
                     stacks: None,
                     filters: Vec::new(),
+                    rules: Vec::new(),
                 };
                 assert_eq!(asked.begin(&request).expect_err("it only counts").to_string(), why);
                 assert_eq!(asked.hurry(1).expect_err("it only counts").to_string(), why);

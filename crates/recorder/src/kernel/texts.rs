@@ -14,7 +14,7 @@ use std::io;
 use kymo_ftrace::texts::{KnownTexts, TextJoin, TextRecord};
 use kymo_ftrace::{CallTable, EventCatalog};
 use kymo_lane::ClockSource;
-use kymo_probe::rings::{TextFiles, TextRings};
+use kymo_probe::rings::{ProgramRingFiles, ProgramRings};
 
 use crate::clock;
 use crate::kernel::marked::{MarkedRounds, MarkedSpool, MarkedWriter, RoundMark, all_entries};
@@ -25,7 +25,7 @@ const MARKS_WAITED: usize = 4;
 /// Moves texts from rings to their spool.
 #[derive(Debug)]
 pub(super) struct TextReader {
-    rings: TextRings,
+    rings: ProgramRings,
     writer: MarkedWriter,
     source: ClockSource,
     /// All texts of calls before these ticks were read.
@@ -71,13 +71,13 @@ pub(super) struct TextSource {
 
 /// The reader of texts, and their way to converters; an error: why there are none. A flight recorder keeps so many bytes.
 pub(super) fn begin(
-    files: Option<Result<TextFiles, String>>,
+    files: Option<Result<ProgramRingFiles, String>>,
     (source, frequency): (ClockSource, u64),
     kept_bytes: Option<u64>,
 ) -> Result<Option<(TextReader, TextSource)>, String> {
     let Some(files) = files else { return Ok(None) };
     let files = files?;
-    let rings = TextRings::map(&files).map_err(|error| format!("their rings cannot be mapped: {error}"))?;
+    let rings = ProgramRings::map(&files).map_err(|error| format!("their rings cannot be mapped: {error}"))?;
     let kept_bytes = kept_bytes.map(|bytes| bytes * files.cpus.len() as u64);
     let marked = MarkedSpool::open(files.spool, kept_bytes).map_err(|error| error.to_string())?;
     let read = marked.spool.read_before();
