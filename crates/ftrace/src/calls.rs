@@ -26,6 +26,8 @@ const CALL_EXIT: &str = "raw_syscalls:sys_exit";
 pub(crate) const NUMBER: u32 = 8;
 pub(crate) const ARGUMENTS: u32 = 16;
 const RESULT: u32 = 16;
+/// Where it is in records of whole calls: behind the arguments.
+pub(crate) const WHOLE_RESULT: u32 = 64;
 const WORD: u8 = 8;
 /// The field that tells which texts are not known.
 const UNREADABLE: &str = "unreadable";
@@ -160,7 +162,29 @@ impl CallFormats {
     /// The plan for the beginning of a call.
     pub(crate) fn entry(&self, table: CallTable, number: u64) -> EventPlan {
         let mut builder = PlanBuilder::default();
-        let prefix = prefix(table);
+        self.arguments_of(table, number, &mut builder);
+        builder.build(self.event("entry", table, number), CALL_ENTRY.to_owned())
+    }
+
+    /// The plan for the end of a call that has its arguments, too, and behind its result how long it took, if that is known.
+    pub(crate) fn whole(&self, table: CallTable, number: u64, is_timed: bool) -> EventPlan {
+        let mut builder = PlanBuilder::default();
+        self.arguments_of(table, number, &mut builder);
+        builder.integer("ret", (WHOLE_RESULT, WORD), (8, true, false));
+        if is_timed {
+            builder.integer("took_ns", (WHOLE_RESULT + u32::from(WORD), WORD), (8, false, false));
+        }
+        builder.build(self.event("exit", table, number), CALL_EXIT.to_owned())
+    }
+
+    /// The name of an event of a call.
+    fn event(&self, word: &str, table: CallTable, number: u64) -> String {
+        let name = self.name(table, number);
+        format!("{}syscall_{word}_{}", prefix(table), name.as_deref().unwrap_or("unknown"))
+    }
+
+    /// Adds the arguments of a call.
+    fn arguments_of(&self, table: CallTable, number: u64, builder: &mut PlanBuilder) {
         let name = self.name(table, number);
         let arguments = name.as_ref().and_then(|name| self.arguments(table, name));
         if name.is_none() {
@@ -168,10 +192,7 @@ impl CallFormats {
         }
         let Some(arguments) = arguments else {
             builder.integers("args", (ARGUMENTS, WORD), ARGUMENTS_MAX as u32, true);
-            return builder.build(
-                format!("{prefix}syscall_entry_{}", name.as_deref().unwrap_or("unknown")),
-                CALL_ENTRY.to_owned(),
-            );
+            return;
         };
         let mut texts = 0;
         for (at, argument) in (0_u8..).zip(&arguments) {
@@ -194,7 +215,6 @@ impl CallFormats {
         if texts != 0 {
             builder.unknown_texts(UNREADABLE, texts, ARGUMENTS);
         }
-        builder.build(format!("{prefix}syscall_entry_{}", name.as_deref().unwrap_or("unknown")), CALL_ENTRY.to_owned())
     }
 
     /// The plan for the end of a call.
@@ -205,8 +225,7 @@ impl CallFormats {
             builder.integer("id", (NUMBER, WORD), (4, true, false));
         }
         builder.integer("ret", (RESULT, WORD), (8, true, false));
-        let name = format!("{}syscall_exit_{}", prefix(table), name.as_deref().unwrap_or("unknown"));
-        builder.build(name, CALL_EXIT.to_owned())
+        builder.build(self.event("exit", table, number), CALL_EXIT.to_owned())
     }
 }
 

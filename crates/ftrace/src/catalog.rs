@@ -98,6 +98,13 @@ impl EventCatalog {
         self.calls.name(table, number)
     }
 
+    /// The plan for the end of a call with its arguments, of records as [`whole_call`] makes them; `is_timed`: with the time that it
+    /// took.
+    #[must_use]
+    pub fn whole_call(&self, table: CallTable, number: u64, is_timed: bool) -> EventPlan {
+        self.calls.whole(table, number.min(CALLS_MAX), is_timed)
+    }
+
     /// Whether a record tells which process a thread belongs to.
     #[inline]
     #[must_use]
@@ -186,6 +193,13 @@ impl EventCatalog {
     pub fn plan_of(&self, number: PlanNumber) -> &EventPlan {
         &self.plans[usize::from(number)]
     }
+}
+
+/// The record of a call with its arguments, its result, and how long it took.
+#[must_use]
+pub fn whole_call(number: u64, arguments: [u64; ARGUMENTS_MAX], result: u64, took: u64) -> Vec<u8> {
+    let words = [0, number].into_iter().chain(arguments).chain([result, took]);
+    words.flat_map(u64::to_le_bytes).collect()
 }
 
 /// The element of a number; those before it are there, too.

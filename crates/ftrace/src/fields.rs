@@ -8,6 +8,8 @@
 //! assert_eq!(fields.bytes(), b"\x07\0\0\0timer\0");
 //! ```
 
+use std::borrow::Cow;
+
 use kymo_format::model::{
     DynamicArray, EnumerationMapping, FieldClass, FieldKind, FieldPath, FieldPathStep, FixedInteger, IntegerRange,
     Member, Scope, Structure, TextEncoding,
@@ -47,7 +49,7 @@ enum ValueShape {
 /// Fields with their values.
 #[derive(Debug)]
 pub struct FieldList {
-    members: Vec<(&'static str, ValueShape)>,
+    members: Vec<(Cow<'static, str>, ValueShape)>,
     bytes: Vec<u8>,
 }
 
@@ -60,7 +62,7 @@ impl Default for FieldList {
 
 impl FieldList {
     /// Adds a field.
-    pub fn add(&mut self, name: &'static str, value: KernelValue<'_>) {
+    pub fn add(&mut self, name: impl Into<Cow<'static, str>>, value: KernelValue<'_>) {
         let bytes = &mut self.bytes;
         let shape = match value {
             KernelValue::U8(value) => put(bytes, &value.to_le_bytes(), false, false),
@@ -88,7 +90,7 @@ impl FieldList {
                 ValueShape::Addresses
             }
         };
-        self.members.push((name, shape));
+        self.members.push((name.into(), shape));
     }
 
     /// The bytes of all fields.
@@ -100,12 +102,19 @@ impl FieldList {
     /// The structure of all fields. Making it takes longer than adding them: it is needed once for each event class.
     #[must_use]
     pub fn class(&self) -> FieldClass {
-        self.class_with_names("", &[])
+        self.class_with_labels(&[])
     }
 
     /// The same, where values of an integer have these names, the first one of 0.
     #[must_use]
     pub fn class_with_names(&self, of: &str, names: &[String]) -> FieldClass {
+        let names: Vec<(String, i64)> = names.iter().cloned().zip(0..).collect();
+        self.class_with_labels(&[(of, &names)])
+    }
+
+    /// The same, where values of these integers have names.
+    #[must_use]
+    pub fn class_with_labels(&self, labels: &[(&str, &[(String, i64)])]) -> FieldClass {
         let mut members: Vec<Member> = Vec::with_capacity(self.members.len());
         for (name, shape) in &self.members {
             let mut class = match *shape {
@@ -118,10 +127,10 @@ impl FieldList {
                     addresses_behind(members.len() - 1)
                 }
             };
-            if *name == of {
-                set_names(&mut class, names);
+            if let Some((_, labels)) = labels.iter().find(|(of, _)| name == of) {
+                set_labels(&mut class, labels);
             }
-            members.push(Member { name: (*name).to_owned(), class });
+            members.push(Member { name: name.clone().into_owned(), class });
         }
         let structure = Structure { members, minimum_alignment: 8 };
         FieldClass::new(FieldKind::Structure(structure))
@@ -135,13 +144,13 @@ fn addresses_behind(length: usize) -> FieldClass {
     FieldClass::new(FieldKind::DynamicArray(DynamicArray { length, element, minimum_alignment: 8 }))
 }
 
-fn set_names(class: &mut FieldClass, names: &[String]) {
+fn set_labels(class: &mut FieldClass, labels: &[(String, i64)]) {
     if let FieldKind::Integer(FixedInteger { meaning, .. }) = &mut class.kind {
-        let mapping = |(value, label): (i128, &String)| {
-            let ranges = vec![IntegerRange { lower: value, upper: value }];
+        let mapping = |(label, value): &(String, i64)| {
+            let ranges = vec![IntegerRange { lower: (*value).into(), upper: (*value).into() }];
             EnumerationMapping { label: label.clone(), ranges }
         };
-        meaning.mappings = (0..).zip(names).map(mapping).collect();
+        meaning.mappings = labels.iter().map(mapping).collect();
         meaning.enumeration = true;
     }
 }

@@ -29,7 +29,7 @@ pub mod texts;
 
 pub use call_names::{call_names, compat_call_name};
 pub use calls::CallTable;
-pub use catalog::{CallRecord, EventCatalog, PlanNumber};
+pub use catalog::{CallRecord, EventCatalog, PlanNumber, whole_call};
 pub use names::{event_name, has_system};
 pub use page::{LostBefore, Page, PageLayout, PageProblem, PageRecord, PageRecords};
 pub use plan::{

@@ -17,6 +17,7 @@
 //!
 //! The helper has the rings and the memory of the spool open, too: when the recorder is killed, the next one goes on with them.
 
+mod beside;
 mod convert;
 mod dump;
 mod filter;
@@ -27,6 +28,7 @@ mod output;
 mod perf_sched;
 mod place;
 mod reader;
+mod rules;
 mod spool;
 mod stacks;
 mod state;
@@ -34,7 +36,6 @@ mod texts;
 pub(crate) mod wanted;
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
@@ -47,29 +48,30 @@ use kymo_ftrace::format::EventFormat;
 use kymo_ftrace::{EventCatalog, PageLayout, ProbeFacts};
 use kymo_lane::ClockSource;
 pub use kymo_probe::helper::{HELPER_WORD, help, listen};
-use kymo_probe::helper::{Helper, HelperProblem, KernelClock, KernelFiles, KernelRequest, RingFiles};
+use kymo_probe::helper::{Helper, HelperProblem, KernelClock, KernelFiles, KernelRequest, KnownEvents, RingFiles};
 pub use kymo_probe::probes::ProbeRights;
-use kymo_probe::stacks::{STACK_EVENTS_MAX, StackFiles, StackRequest};
+use kymo_probe::stacks::{STACK_EVENTS_MAX, StackRequest};
 pub use listing::{KernelEvent, KernelField, kernel_events, kernel_filter_places};
 pub(crate) use perf_sched::MISSING;
 
 use crate::clock::{ClockDescription, TickSource};
+use crate::kernel::beside::{BegunBeside, HandedBeside};
 use crate::kernel::convert::{Conversion, ConvertedCpu, KernelConverter};
-use crate::kernel::dump::StateEvent;
 use crate::kernel::filter::{AskedOfKernel, EventFilters};
-use crate::kernel::known_maps::KnownMaps;
 use crate::kernel::perf_sched::SchedFeed;
 use crate::kernel::place::{KernelPlace, WrittenBefore};
 use crate::kernel::reader::{BesidePages, ReadRequest, RingReader};
+use crate::kernel::rules::{AskedRules, RuleControl, RuleFeed, RuleSource};
 use crate::kernel::spool::{PageSpool, SpoolProgress};
-use crate::kernel::stacks::{MapKeeping, StackFeed, StackReader, StackSource};
-use crate::kernel::state::{SharedHelper, StateSource, lock};
+use crate::kernel::stacks::{StackFeed, StackSource};
+use crate::kernel::state::{SharedHelper, lock};
 use crate::kernel::texts::{TextFeed, TextSource};
 use crate::kernel::wanted::WantedTimes;
 use crate::kernel_filter::KernelFilterPlace;
 pub use crate::layout::KERNEL_FOLDER;
 use crate::probes::ProbePlan;
 use crate::protocol::Keep;
+use crate::rule::{RuleOptions, RuleStatus};
 use crate::trace::{OutputOptions, live};
 use crate::tracepoints::{KernelOptions, KernelSummary, StackOptions, chosen};
 
@@ -138,6 +140,7 @@ pub(crate) struct KernelRecording {
     converter: Option<JoinHandle<KernelConverter>>,
     pace: ConverterPace,
     events: KernelEvents,
+    rules: Option<RuleControl>,
 }
 
 /// How much of a CPU the thread that converts asks for.
@@ -164,6 +167,7 @@ struct KernelEvents {
     texts: Option<TextSource>,
     texts_from: Option<String>,
     stacks: Option<Arc<StackSource>>,
+    rules: Option<Arc<RuleSource>>,
     /// It opens the state of the system.
     helper: SharedHelper,
     /// The texts of filters.
@@ -220,9 +224,9 @@ impl KernelRecording {
         let asked = ask(&mut lock(&helper), beginning, clock.source());
         let begun = asked.and_then(|asked| Self::begin_with(&helper, asked, beginning, clock));
         match begun {
-            Ok((shared, switches, (reader, requests, converter), events)) => {
+            Ok((shared, switches, (reader, requests, converter), events, rules)) => {
                 let pace = ConverterPace::Begins;
-                Ok(Self { shared, helper, switches, requests, reader, converter, pace, events })
+                Ok(Self { shared, helper, switches, requests, reader, converter, pace, events, rules })
             }
             Err(why) => {
                 let _ = lock(&helper).end();
@@ -237,15 +241,24 @@ impl KernelRecording {
         beginning: &KernelBeginning<'_>,
         clock: &mut TickSource,
     ) -> Result<BegunRecording, String> {
-        let AskedEvents { files, formats, events: wanted_events, stack_names, thread_names, tracefs_absent, filters } =
-            asked;
+        let AskedEvents {
+            files,
+            formats,
+            events: wanted_events,
+            stack_names,
+            thread_names,
+            tracefs_absent,
+            filters,
+            rules: asked_rules,
+        } = asked;
         let KernelFiles { is_resumed, header_page, page_bytes, switches, rings, probes, texts, stacks, .. } = files;
+        let rule_files = files.rules;
         let probes = probe_formats(&beginning.options.probes, &probes)?;
         // Perf has no pages.
         let layout = page_layout(&header_page, files.sched.is_none())?;
         let known = (&wanted_events[..], &thread_names[..]);
         let sched = files.sched.map(|files| perf_sched::begin(files, beginning, known, clock.source()));
-        let (sched_reader, mut sched_feed) = sched.transpose()?.unzip();
+        let (sched_reader, sched_feed) = sched.transpose()?.unzip();
         let trace = &beginning.options_of(tracefs_absent.as_ref());
         let shared = Arc::new(KernelShared::default());
         let is_flight = beginning.keep == Keep::Newest;
@@ -263,49 +276,49 @@ impl KernelRecording {
         let spools = opened.iter().map(|(spool, _)| Arc::clone(spool)).collect();
         let has_calls = formats.iter().any(|(format, _)| format.system == "raw_syscalls");
         let kept_bytes = is_flight.then_some(beginning.options.ring_bytes);
-        let texts = texts::begin(texts, (clock.source(), clock.facts(beginning.earliest).frequency), kept_bytes);
-        let texts_from = texts::origin(&texts, beginning.options.texts || !has_calls);
-        let (text_reader, texts) = texts.map(Option::unzip).unwrap_or_else(|why| {
-            shared.count(|summary| summary.texts_absent = Some(why));
-            (None, None)
-        });
-        let (stack_reader, stacks) = begin_stacks((stacks, stack_names), helper, beginning, clock.source())
-            .unwrap_or_else(|why| {
-                shared.count(|summary| summary.stacks_absent = Some(why));
-                (None, None)
-            });
+        let has_texts = beginning.options.texts || !has_calls;
+        let clock_facts = (clock.source(), clock.facts(beginning.earliest).frequency);
+        let handed = HandedBeside { texts, stacks: (stacks, stack_names), rules: (rule_files, asked_rules) };
+        let begun = beside::begin(handed, (helper, beginning), clock_facts, (&shared, has_texts))?;
+        let BegunBeside { texts, texts_from, stacks, rules, control, readers } = begun;
         let helper = Arc::clone(helper);
         let filters = beginning.options.filters.clone();
-        let events = KernelEvents { layout, formats, probes, spools, texts, texts_from, stacks, helper, filters };
-        let converter = (!is_flight).then(|| {
-            let facts = clock.facts(beginning.earliest);
-            let mut place = match beginning.recorder {
-                0 => KernelPlace::new(beginning.output),
-                _ => KernelPlace::behind(beginning.output, trace).map_err(|error| error.to_string())?,
-            };
-            place.before.state_events = first.map_or(0, |spool| spool.state_events());
-            let cpus = opened.into_iter().map(|(spool, progress)| {
-                let until = place.written_until(spool.ring, spool.cpu).filter(|_| is_resumed);
-                ConvertedCpu::new(spool, progress, until.map(|cycles| cycles + facts.base))
-            });
-            let cpus = cpus.collect();
-            sched_feed.iter_mut().for_each(|feed| feed.goes_on(&place, facts.base));
-            let ends = place.stacks_written_until(facts.base).filter(|_| is_resumed);
-            let beside = events.beside(TextSource::feed, ends.collect())?;
-            events.converter((&place.path, place.before), trace, (clock, facts), (cpus, beside, sched_feed))
-        });
+        let events =
+            KernelEvents { layout, formats, probes, spools, texts, texts_from, stacks, rules, helper, filters };
+        let about = (beginning, trace, is_resumed);
+        let converter = (!is_flight).then(|| events.first_converter(about, clock, (opened, first), sched_feed));
         let converter = converter.transpose()?;
-        let beside = BesidePages { texts: text_reader, stacks: stack_reader, sched: sched_reader };
-        let reader = RingReader::new(rings, page_bytes, events.spools.clone(), clock.source(), kept_bytes, beside);
+        let readers = BesidePages { sched: sched_reader, ..readers };
+        let reader = RingReader::new(rings, page_bytes, events.spools.clone(), clock.source(), kept_bytes, readers);
         let switches = KernelSwitches(switches);
         switches.turn(true).map_err(|error| format!("the kernel does not begin to record: {error}"))?;
         let threads = start(&shared, reader, converter, &events.helper)?;
-        Ok((shared, switches, threads, events))
+        Ok((shared, switches, threads, events, control))
     }
 
     /// How far it is.
     pub(crate) fn summary(&self) -> KernelSummary {
-        self.shared.summary()
+        KernelSummary { rules: self.rule_statuses(), ..self.shared.summary() }
+    }
+
+    /// Rules that the kernel asks.
+    pub(crate) fn rule_statuses(&self) -> Vec<RuleStatus> {
+        self.rules.as_ref().map(RuleControl::statuses).unwrap_or_default()
+    }
+
+    /// Rules that the kernel asks, with the limits that were set.
+    pub(crate) fn rule_options(&self) -> Vec<RuleOptions> {
+        self.rules.as_ref().map(RuleControl::options).unwrap_or_default()
+    }
+
+    /// Sets the limit of a rule of the kernel, in words, or that of one kind; without words it is that of the question again. `None`:
+    /// there is no rule of this name.
+    pub(crate) fn set_limit(
+        &mut self,
+        name: &str,
+        (kind, limit): (Option<&str>, Option<&str>),
+    ) -> Option<Result<(), String>> {
+        self.rules.as_mut()?.set_limit(&mut lock(&self.helper), name, (kind, limit))
     }
 
     /// The times that the session wants, as they are known now. Called about ten times a second.
@@ -351,14 +364,14 @@ impl KernelRecording {
             return Err("the kernel's events are not read any more".to_owned());
         }
         let until = clock.now();
-        let before = self.shared.summary();
+        let before = self.summary();
         let begun_ns = reader::thread_ns();
         self.events.spools.iter().for_each(|spool| spool.rewind());
         let cpus = self.events.spools.iter();
         let cpus = cpus.map(|spool| ConvertedCpu::newest(Arc::clone(spool))).collect();
         let facts = clock.facts(earliest);
         let path = output.join(KERNEL_FOLDER);
-        let beside = self.events.beside(TextSource::kept, HashMap::new())?;
+        let beside = self.events.beside(TextSource::kept, Default::default())?;
         let before_it = WrittenBefore::default();
         let mut converter = self.events.converter((&path, before_it), trace, (clock, facts), (cpus, beside, None))?;
         converter.dump_state();
@@ -372,9 +385,15 @@ impl KernelRecording {
 
     /// Ends: all that the kernel has recorded until now is in the trace. Returns problems, in sentences.
     pub(crate) fn end(self, clock: &mut TickSource, known: Option<ClockDescription>) -> (KernelSummary, Vec<String>) {
-        let Self { shared, helper, switches, requests, reader, converter, pace, events } = self;
+        let Self { shared, helper, switches, requests, reader, converter, pace, events, rules } = self;
         if let Err(error) = switches.turn(false) {
             shared.problem(format!("the kernel does not stop to record: {error}"));
+        }
+        if rules.is_some() {
+            match lock(&helper).stop_rules() {
+                Ok(unasked) => shared.count(|summary| summary.unasked = unasked),
+                Err(problem) => shared.problem(format!("rules of the kernel are still asked: {problem}")),
+            }
         }
         let until = clock.now();
         // Nothing more will be known: the times that were wanted until now count for the rest.
@@ -387,6 +406,10 @@ impl KernelRecording {
         }
         let _ = reader.join();
         drop((switches, events));
+        if let Some(rules) = rules {
+            let rules = rules.statuses();
+            shared.count(|summary| summary.rules = rules);
+        }
         match converter.map(JoinHandle::join) {
             None => {}
             Some(Ok(converter)) => {
@@ -423,19 +446,49 @@ impl Drop for NeededRecords<'_> {
     }
 }
 
-/// Texts and call stacks for a converter.
-type BesideFeeds = (Option<TextFeed>, Option<StackFeed>);
+/// Texts, call stacks and events of rules for a converter.
+type BesideFeeds = (Option<TextFeed>, Option<StackFeed>, Option<RuleFeed>);
+
+/// By CPU: until which ticks an earlier recorder has written its call stacks, and the events that rules have kept.
+type WrittenBeside = (HashMap<u32, u64>, HashMap<u32, u64>);
 
 impl KernelEvents {
-    /// Texts and call stacks for a converter. `ends` tells until which ticks an earlier recorder has written the stacks of CPUs.
+    /// What a converter reads beside pages.
     fn beside(
         &self,
         texts: impl Fn(&TextSource) -> io::Result<TextFeed>,
-        ends: HashMap<u32, u64>,
+        (stacks_until, rules_until): WrittenBeside,
     ) -> Result<BesideFeeds, String> {
         let texts = self.texts.as_ref().map(texts).transpose();
-        let stacks = self.stacks.as_ref().map(|stacks| stacks.feed(ends)).transpose();
-        texts.and_then(|texts| Ok((texts, stacks?))).map_err(|error| format!("records cannot be read: {error}"))
+        let stacks = self.stacks.as_ref().map(|stacks| stacks.feed(stacks_until)).transpose();
+        let rules = self.rules.as_ref().map(|rules| rules.feed(rules_until)).transpose();
+        texts.and_then(|texts| Ok((texts, stacks?, rules?))).map_err(|error| format!("records cannot be read: {error}"))
+    }
+
+    /// Begins the trace of a recording, or goes on where an earlier recorder was killed.
+    fn first_converter(
+        &self,
+        (beginning, trace, is_resumed): (&KernelBeginning<'_>, &OutputOptions, bool),
+        clock: &mut TickSource,
+        (opened, first): (OpenedSpools, Option<Arc<PageSpool>>),
+        mut sched: Option<SchedFeed>,
+    ) -> Result<KernelConverter, String> {
+        let facts = clock.facts(beginning.earliest);
+        let mut place = match beginning.recorder {
+            0 => KernelPlace::new(beginning.output),
+            _ => KernelPlace::behind(beginning.output, trace).map_err(|error| error.to_string())?,
+        };
+        place.before.state_events = first.map_or(0, |spool| spool.state_events());
+        let cpus = opened.into_iter().map(|(spool, progress)| {
+            let until = place.written_until(spool.ring, spool.cpu).filter(|_| is_resumed);
+            ConvertedCpu::new(spool, progress, until.map(|cycles| cycles + facts.base))
+        });
+        let cpus = cpus.collect();
+        sched.iter_mut().for_each(|feed| feed.goes_on(&place, facts.base));
+        let stacks_until = place.stacks_written_until(facts.base).filter(|_| is_resumed).collect();
+        let rules_until = place.rules_written_until(facts.base).filter(|_| is_resumed).collect();
+        let beside = self.beside(TextSource::feed, (stacks_until, rules_until))?;
+        self.converter((&place.path, place.before), trace, (clock, facts), (cpus, beside, sched))
     }
 
     /// Begins a trace of the pages.
@@ -444,15 +497,28 @@ impl KernelEvents {
         (path, before): (&Path, WrittenBefore),
         options: &OutputOptions,
         clock: (&TickSource, ClockDescription),
-        (cpus, (texts, stacks), sched): (Vec<ConvertedCpu>, BesideFeeds, Option<SchedFeed>),
+        (cpus, (texts, stacks, rules), sched): (Vec<ConvertedCpu>, BesideFeeds, Option<SchedFeed>),
     ) -> Result<KernelConverter, String> {
         let mut catalog = EventCatalog::default();
         self.formats.iter().for_each(|(format, is_wanted)| catalog.add(format.clone(), *is_wanted));
         self.probes.iter().for_each(|(format, facts)| catalog.add_probe(format, facts));
         let texts = (texts, self.texts_from.clone());
         let (layout, helper, filters) = (self.layout, Arc::clone(&self.helper), EventFilters::parse(&self.filters)?);
-        let conversion =
-            Conversion { path, options, clock, catalog, layout, cpus, before, texts, stacks, sched, helper, filters };
+        let conversion = Conversion {
+            path,
+            options,
+            clock,
+            catalog,
+            layout,
+            cpus,
+            before,
+            texts,
+            stacks,
+            sched,
+            rules,
+            helper,
+            filters,
+        };
         KernelConverter::create(conversion).map_err(|error| error.to_string())
     }
 }
@@ -463,41 +529,14 @@ fn page_layout(header_page: &str, has_pages: bool) -> Result<PageLayout, String>
     Ok(layout.map_err(|problem| problem.to_string())?.unwrap_or_default())
 }
 
+/// Memory for pages, and how far a recorder before this one was.
+type OpenedSpools = Vec<(Arc<PageSpool>, SpoolProgress)>;
+
 /// Memory for the pages of rings, and how far a recorder before this one was.
-fn open_spools(rings: &[RingFiles]) -> Result<Vec<(Arc<PageSpool>, SpoolProgress)>, String> {
+fn open_spools(rings: &[RingFiles]) -> Result<OpenedSpools, String> {
     let spools = rings.iter().map(|ring| PageSpool::open((ring.number, ring.cpu.cpu), ring.spool.try_clone()?));
     let opened: Result<_, std::io::Error> = spools.collect();
     opened.map_err(|error| format!("there is no memory for the kernel's events: {error}"))
-}
-
-/// Rings with call stacks, and the addresses of the kernel's functions.
-type HandedStacks = (StackFiles, Option<File>);
-
-/// The reader of call stacks and their way to converters, if some are wanted; or why there are none.
-fn begin_stacks(
-    (files, names): (Option<Result<HandedStacks, String>>, Vec<String>),
-    helper: &SharedHelper,
-    beginning: &KernelBeginning<'_>,
-    source: ClockSource,
-) -> Result<(Option<StackReader>, Option<Arc<StackSource>>), String> {
-    let Some(files) = files else { return Ok((None, None)) };
-    let files = files?;
-    let kept_bytes = (beginning.keep == Keep::Newest).then_some(beginning.options.ring_bytes);
-    let maps = match kept_bytes {
-        Some(_) => MapKeeping::Flight(Arc::new(Mutex::new(mapped_now(helper)))),
-        None if beginning.trace.has_chunks() => MapKeeping::Parts,
-        None => MapKeeping::None,
-    };
-    let (reader, stacks) = stacks::begin(files, names, source, (kept_bytes, maps))?;
-    Ok((Some(reader), Some(Arc::new(stacks))))
-}
-
-/// Files with code that are mapped now: of processes that have ended, no snapshot finds them.
-fn mapped_now(helper: &SharedHelper) -> KnownMaps {
-    let mut maps = KnownMaps::default();
-    let learn = |event: StateEvent| event.code.iter().for_each(|(pid, map)| maps.learn_state(*pid, map, false));
-    dump::tell(StateSource::open(helper), |_| {}, learn);
-    maps
 }
 
 /// Lets the thread that converts run as most do, with the helper's rights if this process has none; whether that is done.
@@ -529,6 +568,7 @@ struct AskedEvents {
     tracefs_absent: Option<String>,
     /// Where filters run.
     filters: Vec<KernelFilterPlace>,
+    rules: AskedRules,
 }
 
 /// Has the helper set up the events that a session wants.
@@ -536,10 +576,13 @@ fn ask(helper: &mut Helper, beginning: &KernelBeginning<'_>, source: ClockSource
     let options = beginning.options;
     let known = helper.events().map_err(|problem| told(&problem))?;
     let is_of_perf = known.tracefs_absent.is_some();
-    let events = match is_of_perf {
+    let rules = asked_rules(helper, options, &known)?;
+    let mut events = match is_of_perf {
+        _ if options.events.is_empty() && !rules.requests.is_empty() => Vec::new(),
         true => perf_sched::chosen_of_perf(beginning, &known)?,
         false => chosen(&options.events, &known.events)?,
     };
+    events.retain(|event| !rules.ruled.contains(event));
     let clock = match source {
         ClockSource::Counter => KernelClock::Counter,
         ClockSource::Monotonic => KernelClock::Monotonic,
@@ -565,8 +608,17 @@ fn ask(helper: &mut Helper, beginning: &KernelBeginning<'_>, source: ClockSource
     let names = std::iter::once(SAMPLE.to_owned()).chain(names).collect();
     let ring_bytes = options.ring_bytes;
     let conditions = std::mem::take(&mut filters.filters);
-    let request =
-        KernelRequest { events: asked, clock, ring_bytes, processes, probes, texts, stacks, filters: conditions };
+    let request = KernelRequest {
+        events: asked,
+        clock,
+        ring_bytes,
+        processes,
+        probes,
+        texts,
+        stacks,
+        filters: conditions,
+        rules: rules.requests.clone(),
+    };
     let thread_names = if is_of_perf { perf_sched::names() } else { Vec::new() };
     let files = helper.begin(&request).map_err(|problem| told(&problem))?;
     let is_wanted = |format: &EventFormat| wants_new_tasks || format.name != "task_newtask";
@@ -578,7 +630,7 @@ fn ask(helper: &mut Helper, beginning: &KernelBeginning<'_>, source: ClockSource
     let tracefs_absent = known.tracefs_absent.as_deref().map(perf_sched::missing);
     filters.refused(&files.unfiltered);
     let filters = filters.places;
-    Ok(AskedEvents { files, formats, events, stack_names: names, thread_names, tracefs_absent, filters })
+    Ok(AskedEvents { files, formats, events, stack_names: names, thread_names, tracefs_absent, filters, rules })
 }
 
 /// The kernel's descriptions of events, by their subsystems.
@@ -604,6 +656,20 @@ fn asked_filters(
     filter::asked(&options.filters, formats.as_deref(), (options.texts, !options.probes.requests.is_empty()))
 }
 
+/// The meaning of rules for the events of this kernel.
+fn asked_rules(helper: &mut Helper, options: &KernelOptions, known: &KnownEvents) -> Result<AskedRules, String> {
+    let is_of_perf = known.tracefs_absent.is_some();
+    let calls = || match is_of_perf {
+        // Their arguments are numbers without names then.
+        true => Ok(Vec::new()),
+        false => {
+            let formats = helper.formats(&["raw_syscalls:sys_exit".to_owned()]).map_err(|problem| told(&problem))?;
+            described(&formats)
+        }
+    };
+    rules::asked(&options.rules, (!is_of_perf).then_some(&known.events[..]), calls)
+}
+
 /// The request for call stacks of options, where the kernel has these events.
 fn stack_request(options: &StackOptions, known: &[String]) -> Result<StackRequest, String> {
     let none = options.events.is_empty();
@@ -617,8 +683,8 @@ fn stack_request(options: &StackOptions, known: &[String]) -> Result<StackReques
     Ok(StackRequest { hz: options.hz, events })
 }
 
-/// The state of the threads, the switches, the threads, and the events that they read.
-type BegunRecording = (Arc<KernelShared>, KernelSwitches, StartedThreads, KernelEvents);
+/// The state of the threads, the switches, the threads, the events that they read, and the rules.
+type BegunRecording = (Arc<KernelShared>, KernelSwitches, StartedThreads, KernelEvents, Option<RuleControl>);
 
 /// Threads of a recording.
 type StartedThreads = (JoinHandle<()>, Sender<ReadRequest>, Option<JoinHandle<KernelConverter>>);

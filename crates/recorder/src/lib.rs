@@ -33,6 +33,7 @@ pub mod filters;
 pub mod folder;
 pub mod kernel;
 pub mod kernel_filter;
+pub mod kernel_rule;
 mod layout;
 mod number;
 pub mod packets;

@@ -14,7 +14,7 @@ pub const RULES_MAX: usize = 8;
 /// Kinds of a rule with a limit of their own, at most.
 const KINDS_MAX: usize = 32;
 /// Fields of a key, at most.
-const KEYS_MAX: usize = 4;
+pub(crate) const KEYS_MAX: usize = 4;
 /// Events that a rule keeps in a time, at most.
 const EVENTS_MAX: u32 = 65_535;
 
@@ -34,6 +34,9 @@ pub struct RuleOptions {
     /// Limits of single kinds, in nanoseconds.
     #[serde(default)]
     pub limits: BTreeMap<String, u64>,
+    /// It is only about events of which this expression is true: for events of the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
 }
 
 /// What a rule asks.
@@ -104,7 +107,8 @@ impl RuleOptions {
     /// Its words, without the name.
     #[must_use]
     pub fn words(&self) -> String {
-        format!("{} {}", self.events.join(","), self.asks.words())
+        let when = self.condition.as_ref().map_or_else(String::new, |condition| format!(" when {condition}"));
+        format!("{} {}{when}", self.events.join(","), self.asks.words())
     }
 
     /// Why it cannot be; `None`: it can.
@@ -334,6 +338,9 @@ pub struct RuleStatus {
     /// Its kinds, those with most events first.
     #[serde(default)]
     pub kinds: Vec<RuleKind>,
+    /// Events that it has kept and that found no room; `None`: programs ask it, and not the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<u64>,
 }
 
 impl RuleStatus {

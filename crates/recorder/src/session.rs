@@ -681,7 +681,8 @@ impl RecordingSession {
         };
         self.flush.add_to(&mut summary);
         summary.kernel = self.kernel.as_ref().map(KernelRecording::summary).or_else(|| self.kernel_summary.clone());
-        if let Some(KernelSummary { events, bytes, .. }) = &summary.kernel {
+        if let Some(KernelSummary { events, bytes, rules, .. }) = &summary.kernel {
+            summary.rules.extend(rules.iter().cloned());
             summary.events += events;
             summary.bytes += bytes;
         }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel_filter::KernelFilterPlace;
 use crate::probes::ProbePlan;
+use crate::rule::{RuleOptions, RuleStatus};
 
 /// Bytes of each CPU's ring buffer, unless others are asked for.
 pub const RING_BYTES: u64 = 8 << 20;
@@ -36,6 +37,9 @@ pub struct KernelOptions {
     /// to be true of it.
     #[serde(default)]
     pub filters: Vec<String>,
+    /// Rules about other events, of which only those are recorded that took long.
+    #[serde(default)]
+    pub rules: Vec<RuleOptions>,
 }
 
 /// Call stacks beside the kernel's events.
@@ -139,6 +143,15 @@ pub struct KernelSummary {
     pub filters: Vec<KernelFilterPlace>,
     /// Events that were read, and that filters did not keep.
     pub filtered: u64,
+    /// Events that rules have kept, of those in the trace.
+    pub ruled: u64,
+    /// Events that rules have kept, and that were lost because a ring was full.
+    pub ruled_lost: u64,
+    /// Times that the kernel did not ask a rule about an event, because it was asking already on that CPU.
+    pub unasked: u64,
+    /// Rules that the kernel asks. A session tells them with its others.
+    #[serde(skip)]
+    pub rules: Vec<RuleStatus>,
 }
 
 /// The events that patterns mean.

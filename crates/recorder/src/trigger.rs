@@ -125,7 +125,7 @@ impl TriggerOptions {
     pub(crate) fn as_rule(&self) -> Option<RuleOptions> {
         let asks = self.asks.clone()?;
         let (name, events) = (format!("trigger:{}", self.name), self.rule.events.clone());
-        Some(RuleOptions { name, events, asks, set: None, limits: BTreeMap::new() })
+        Some(RuleOptions { name, events, asks, set: None, limits: BTreeMap::new(), condition: None })
     }
 }
 

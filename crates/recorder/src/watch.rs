@@ -7,9 +7,9 @@
 //! The asking process has no rights and needs none: the kernel's description of its types may be read by all. The helper looks
 //! names up again, and makes the programs ([`kymo_probe::watch`]).
 
-mod names;
+pub(crate) mod names;
 mod totals;
-mod words;
+pub(crate) mod words;
 
 use kymo_probe::helper::Helper;
 pub use kymo_probe::helper::HelperProblem;
@@ -135,7 +135,7 @@ impl Watcher {
 }
 
 /// Events that can be counted.
-struct EventList<'t> {
+pub(crate) struct EventList<'t> {
     types: &'t WatchableEvents,
     /// As `SYSTEM:NAME`; of subsystems that are not known, as `kernel:NAME`.
     events: Vec<String>,
@@ -143,14 +143,14 @@ struct EventList<'t> {
 }
 
 impl<'t> EventList<'t> {
-    fn new(types: &'t WatchableEvents, known: Option<Vec<String>>) -> Self {
+    pub(crate) fn new(types: &'t WatchableEvents, known: Option<Vec<String>>) -> Self {
         let has_systems = known.is_some();
         let all = || types.names().iter().map(|name| format!("kernel:{name}")).collect();
         Self { types, events: known.unwrap_or_else(all), has_systems }
     }
 
     /// Names that patterns choose, of events that the kernel describes; and how many it does not.
-    fn chosen(&self, patterns: &[String]) -> Result<(Vec<String>, usize), String> {
+    pub(crate) fn chosen(&self, patterns: &[String]) -> Result<(Vec<String>, usize), String> {
         let of_all = |pattern: &String| match pattern.split_once(':') {
             Some((begin, name)) if !self.has_systems => {
                 let marks: String = begin.chars().take_while(|letter| matches!(letter, '!' | '?')).collect();
@@ -168,7 +168,7 @@ impl<'t> EventList<'t> {
         }
     }
 
-    fn fields(&self, event: &str, is_end: bool) -> Option<TracepointFields<'t>> {
+    pub(crate) fn fields(&self, event: &str, is_end: bool) -> Option<TracepointFields<'t>> {
         self.types.event(bare(event), is_end)
     }
 }

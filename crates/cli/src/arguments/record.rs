@@ -51,7 +51,7 @@ pub(crate) struct RecordArguments {
     /// <config>; see docs/policies.md
     #[arg(long, value_name = "FILE", conflicts_with_all = ["events", "level", "process", "filter", "format", "mode", "lane_size",
         "pool_size", "context", "rotate_size", "rotate_time", "keep", "triggers", "rules", "capture_output", "prepare", "to",
-        "flush_every", "detach", "packets", "kernel", "uprobes", "usdt", "kprobes"])]
+        "flush_every", "detach", "packets", "kernel", "kernel_rules", "uprobes", "usdt", "kprobes"])]
     pub(crate) policy: Option<PathBuf>,
     /// Where the events go
     #[arg(long, value_enum, value_name = "PLACE", default_value = "file")]
@@ -161,13 +161,18 @@ pub(crate) struct SessionArguments {
     pub(crate) kernel_buffer: Option<u64>,
     /// Record the kernel's events of these processes, and of all that they start: `command` (that of this recording), a PID,
     /// `cgroup:PATH`, `container:NAME`; with the threads that wake them, and with interrupts, timers, disks and networks of all
-    #[arg(long, value_name = "PROCESSES", value_delimiter = ',', requires = "kernel")]
+    #[arg(long, value_name = "PROCESSES", value_delimiter = ',')]
     pub(crate) kernel_of: Vec<String>,
     /// Keep only events of the kernel for which this expression is true, such as `prev_prio < 100`, or `EVENTS when EXPR` for some
     /// of them: `syscall_exit_* when ret < 0`; the kernel checks what it can, before it writes the event. Repeatable: all that are
     /// about an event have to be true
     #[arg(long = "kernel-filter", value_name = "EXPR", allow_hyphen_values = true, requires = "kernel")]
     pub(crate) kernel_filters: Vec<String>,
+    /// Of some events of the kernel, keep only those that took long: `syscalls over 5ms`, `block_rq_complete over p99 since
+    /// block_rq_issue by rq`; the kernel decides, and counts the others; `when EXPR` behind it chooses some. `kymo limit` lists and
+    /// changes the limits; repeatable
+    #[arg(long = "kernel-only", value_name = "RULE")]
+    pub(crate) kernel_rules: Vec<String>,
     /// Record the calls of functions of any program or library, as events `FILE:FUNCTION`, with the arguments that its debug
     /// information (DWARF) describes: `./app:parse_*`, `libc.so.6:getenv`, `./app:0x1139`; `%return` behind it records the
     /// results, `(ARGUMENT[:TYPE],...)` chooses arguments; repeatable. Like `--kernel`, this needs root's rights
@@ -232,6 +237,7 @@ impl SessionArguments {
             ("--kernel", self.kernel.is_some()),
             ("--kernel-of", !self.kernel_of.is_empty()),
             ("--kernel-filter", !self.kernel_filters.is_empty()),
+            ("--kernel-only", !self.kernel_rules.is_empty()),
             ("--uprobe", !self.uprobes.is_empty()),
             ("--usdt", !self.usdt.is_empty()),
             ("--kprobe", !self.kprobes.is_empty()),

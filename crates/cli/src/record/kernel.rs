@@ -34,6 +34,8 @@ const FUNCTIONS: &str = "functions";
 const STACKS: &str = "stacks";
 /// The same of counts.
 const WATCH: &str = "watch";
+/// The same of rules about the kernel's events.
+const RULES: &str = "rules";
 
 /// Becomes a helper, if these words ask for it; returns the exit status for the process then.
 pub(crate) fn become_helper(words: &[OsString]) -> Option<u8> {
@@ -49,9 +51,10 @@ pub(crate) fn become_helper(words: &[OsString]) -> Option<u8> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let most = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
     let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, most);
-    let [functions, stacks, watch] = [FUNCTIONS, STACKS, WATCH].map(|wanted| rights.iter().any(|word| word == wanted));
+    let said = |wanted: &str| rights.iter().any(|word| word == wanted);
+    let [functions, stacks, watch, rules] = [FUNCTIONS, STACKS, WATCH, RULES].map(said);
     let files = rights.iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
-    help(&listener, user, ProbeRights { files, functions, stacks, watch });
+    help(&listener, user, ProbeRights { files, functions, stacks, watch, rules });
     Some(0)
 }
 
@@ -95,6 +98,7 @@ fn start(rights: &ProbeRights, user: u32) -> Result<String, StopReason> {
         .args(rights.functions.then_some(FUNCTIONS))
         .args(rights.stacks.then_some(STACKS))
         .args(rights.watch.then_some(WATCH))
+        .args(rights.rules.then_some(RULES))
         .args(&rights.files)
         .env_clear()
         .current_dir("/")

@@ -14,6 +14,7 @@ use kymo_recorder::prepare::PreparedCounters;
 use kymo_recorder::probes::{ProbeRights, ProbeWords};
 use kymo_recorder::program::namespaces::{NAMES, NamespaceKinds};
 use kymo_recorder::protocol::{Keep, RecorderReply, RecorderRequest, SessionOptions, SessionSummary, TraceDialect};
+use kymo_recorder::rule::RuleOptions;
 use kymo_recorder::select::{SelectionRule, SelectionStep, SessionSelection, StepKind};
 use kymo_recorder::tracepoints::{self, KernelOptions, StackOptions};
 use kymo_session::TraceCounters;
@@ -593,13 +594,19 @@ fn kernel(arguments: &SessionArguments) -> Result<Option<KernelOptions>, StopRea
         usdt: arguments.usdt.clone(),
         kernel: arguments.kprobes.clone(),
     };
-    if arguments.kernel.is_none() && words.is_empty() {
+    let rules = RuleOptions::parse_of_kernel(&arguments.kernel_rules)
+        .map_err(|problem| StopReason::Expression(format!("error: rule: {problem}")))?;
+    if !arguments.kernel_of.is_empty() && arguments.kernel.is_none() && rules.is_empty() {
+        let what = "`--kernel-of` chooses processes for `--kernel` or `--kernel-only`";
+        return Err(StopReason::Usage(what.to_owned()));
+    }
+    if arguments.kernel.is_none() && words.is_empty() && rules.is_empty() {
         let what = "`--kernel-buffer` is the memory for events of the kernel and of probes: `--kernel` or `--uprobe` records some";
         return arguments.kernel_buffer.map_or(Ok(None), |_| Err(StopReason::Usage(what.to_owned())));
     }
     let filters = super::kernel_list::filters(arguments)?;
     let rights = words.rights().map_err(StopReason::Usage)?;
-    let rights = ProbeRights { stacks: arguments.stacks.is_some(), ..rights };
+    let rights = ProbeRights { stacks: arguments.stacks.is_some(), rules: !rules.is_empty(), ..rights };
     super::kernel::become_user(&rights)?;
     let probes = words.plan().map_err(StopReason::Usage)?;
     probes.notes.iter().for_each(|note| write_line(&format!("note: {note}")));
@@ -616,7 +623,7 @@ fn kernel(arguments: &SessionArguments) -> Result<Option<KernelOptions>, StopRea
     let scope = super::scope::find(&arguments.kernel_of, !arguments.command.is_empty())?;
     let texts = arguments.kernel_texts == KernelTexts::Read;
     let helper = super::kernel::helper(&rights)?;
-    Ok(Some(KernelOptions { helper, events, ring_bytes, texts, scope, probes, stacks, filters }))
+    Ok(Some(KernelOptions { helper, events, ring_bytes, texts, scope, probes, stacks, filters, rules }))
 }
 
 /// Sockets for the packets, if some are wanted.

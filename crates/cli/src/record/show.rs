@@ -206,7 +206,17 @@ fn kernel_losses(kernel: &KernelSummary) -> Option<String> {
     let stacks = stacks.map(|lost| {
         format!("{} for which there was no room: `--kernel-buffer` gives more", counted(lost, "record of call stacks"))
     });
-    let said: Vec<String> = said.chain(texts).chain(stacks).collect();
+    let ruled = Some(kernel.ruled_lost).filter(|lost| *lost > 0).map(|lost| {
+        format!(
+            "{} that rules have kept, for which there was no room: `--kernel-buffer` gives more",
+            counted(lost, "event")
+        )
+    });
+    let unasked = Some(kernel.unasked).filter(|times| *times > 0);
+    let unasked = unasked.map(|times| {
+        format!("{} that interrupted the rules of the kernel, which were not asked about them", counted(times, "event"))
+    });
+    let said: Vec<String> = said.chain(texts).chain(stacks).chain(ruled).chain(unasked).collect();
     (!said.is_empty()).then(|| said.join("; "))
 }
 
@@ -423,6 +433,7 @@ pub(super) fn rule_status(status: &RuleStatus, out: &mut impl Write) -> io::Resu
         problems,
         running_ns,
         kinds,
+        lost,
     } = status;
     let ns = |ns: u64| duration(ns.into());
     writeln!(
@@ -446,6 +457,9 @@ pub(super) fn rule_status(status: &RuleStatus, out: &mut impl Write) -> io::Resu
     }
     if *forgotten > 0 {
         writeln!(out, "            {} were forgotten, as there were too many at a time", counted(*forgotten, "key"))?;
+    }
+    if let Some(lost @ 1..) = lost {
+        writeln!(out, "            {} of these were lost, as their ring was full", grouped(*lost))?;
     }
     for kind in kinds.iter().take(KINDS_SHOWN) {
         let set = kind.set_ns.map(|set| format!("limit {}", ns(set)));

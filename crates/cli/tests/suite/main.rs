@@ -34,6 +34,7 @@ mod kernel_filters;
 mod kernel_perf;
 #[cfg(target_os = "linux")]
 mod kernel_rights;
+mod kernel_rules;
 #[cfg(target_os = "linux")]
 mod kernel_sessions;
 mod kernel_stacks;

@@ -135,7 +135,8 @@ impl Daemon {
                 return Err(format!("there are two triggers `{}`", trigger.name));
             }
         }
-        rules::check(&options.rules)?;
+        let of_kernel = options.kernel.as_ref().map_or(&[][..], |kernel| &kernel.rules);
+        rules::check(&options.rules, of_kernel)?;
         all_rules().try_for_each(|rule| self.check_keys(rule, &options.selection))?;
         Ok(())
     }

@@ -15,11 +15,14 @@ impl Daemon {
         self.find();
         let name = self.sessions[at].name.clone();
         let mut matched = Matched { session: name.clone(), ..Matched::default() };
+        if let Some(reply) = self.change_of_kernel(at, &change) {
+            return reply;
+        }
         let mut all = self.sessions[at].rules.all().to_vec();
         if let RuleChange::Set(rule) = &change {
             all.retain(|known| known.name != rule.name);
             all.push((**rule).clone());
-            check(&all)?;
+            check(&all, &self.sessions[at].kernel_rules())?;
             self.check_keys(rule, self.sessions[at].selection())?;
             let events = SelectionRule { events: rule.events.clone(), ..SelectionRule::default() };
             let found = self.matched(&events, &self.sessions[at]);
@@ -68,6 +71,32 @@ impl Daemon {
 }
 
 impl Daemon {
+    /// Changes a rule that the kernel asks; `None`: it is none of these.
+    fn change_of_kernel(&mut self, at: usize, change: &RuleChange) -> Option<Result<RecorderReply, String>> {
+        let session = &mut self.sessions[at];
+        let of_kernel = session.kernel_rules();
+        let changed = match change {
+            RuleChange::Limit { rule, kind, limit } => {
+                let name = match (rule, &of_kernel[..]) {
+                    (Some(rule), _) => rule,
+                    (None, [only]) if session.rules.all().is_empty() => &only.name,
+                    _ => return None,
+                };
+                session.limit_of_kernel(name, (kind.as_deref(), limit.as_deref()))?
+            }
+            RuleChange::Remove(rule) if of_kernel.iter().any(|known| known.name == *rule) => Err(format!(
+                "the kernel asks rule `{rule}` until the session ends: `kymo limit {rule} 1h` keeps next to nothing"
+            )),
+            RuleChange::Remove(_) | RuleChange::Set(_) => return None,
+        };
+        Some(changed.map(|()| {
+            self.sessions[at].keep(&self.folder);
+            let matched = Matched { session: self.sessions[at].name.clone(), ..Matched::default() };
+            let status = Box::new(self.session_statuses().swap_remove(at));
+            RecorderReply::Ruled { matched, status }
+        }))
+    }
+
     /// Why a rule cannot be about the events that it names; events that no program has yet may have the fields.
     pub(super) fn check_keys(&self, rule: &RuleOptions, selection: &SessionSelection) -> Result<(), String> {
         let classes = self.classes();
@@ -103,20 +132,19 @@ impl Daemon {
     }
 }
 
-/// Why these cannot be the rules of a session.
-pub(super) fn check(rules: &[RuleOptions]) -> Result<(), String> {
-    if rules.len() > RULES_MAX {
-        return Err(format!("a session has at most {RULES_MAX} rules"));
+/// Why these cannot be the rules of a session, and those that the kernel asks for it.
+pub(super) fn check(rules: &[RuleOptions], of_kernel: &[RuleOptions]) -> Result<(), String> {
+    if rules.len() > RULES_MAX || of_kernel.len() > RULES_MAX {
+        return Err(format!("a session has at most {RULES_MAX} rules, and as many about events of the kernel"));
     }
-    for (at, rule) in rules.iter().enumerate() {
-        if let Some(fault) = rule.fault() {
-            return Err(fault.to_owned());
-        }
-        if rules[..at].iter().any(|known| known.name == rule.name) {
-            return Err(format!("there are two rules `{}`: `NAME: ...` names one", rule.name));
-        }
+    if let Some(fault) = rules.iter().find_map(RuleOptions::fault) {
+        return Err(fault.to_owned());
     }
-    Ok(())
+    let mut names = std::collections::BTreeSet::new();
+    match rules.iter().chain(of_kernel).find(|rule| !names.insert(&rule.name)) {
+        Some(rule) => Err(format!("there are two rules `{}`: `NAME: ...` names one", rule.name)),
+        None => Ok(()),
+    }
 }
 
 fn unknown(session: &str, rule: &str, all: &[RuleOptions]) -> String {

@@ -18,6 +18,7 @@ use crate::kernel::output::KernelOutput;
 use crate::kernel::perf_sched::SchedFeed;
 use crate::kernel::place::WrittenBefore;
 use crate::kernel::reader::{page_begin, thread_ns};
+use crate::kernel::rules::RuleFeed;
 use crate::kernel::spool::{PageSpool, SpoolProgress, next_page};
 use crate::kernel::stacks::StackFeed;
 use crate::kernel::state::{SharedHelper, StateOrigin};
@@ -47,6 +48,8 @@ pub(super) struct KernelConverter {
     stacks: Option<StackFeed>,
     /// Context switches, if there are no pages.
     sched: Option<SchedFeed>,
+    /// Events that rules have kept.
+    rules: Option<RuleFeed>,
     /// All threads of the pages that are converted now are known.
     has_looked_ahead: bool,
     filters: EventFilters,
@@ -69,6 +72,7 @@ pub(super) struct Conversion<'a> {
     pub(super) texts: (Option<TextFeed>, Option<String>),
     pub(super) stacks: Option<StackFeed>,
     pub(super) sched: Option<SchedFeed>,
+    pub(super) rules: Option<RuleFeed>,
     /// It opens the state of the system.
     pub(super) helper: SharedHelper,
     pub(super) filters: EventFilters,
@@ -129,6 +133,7 @@ impl KernelConverter {
             texts,
             stacks,
             sched,
+            rules,
             helper,
             filters,
         } = conversion;
@@ -154,6 +159,7 @@ impl KernelConverter {
             unknown_texts: 0,
             stacks,
             sched,
+            rules,
             has_looked_ahead: false,
             filters,
             filtered: 0,
@@ -184,10 +190,12 @@ impl KernelConverter {
             let (began, wanted) = (SystemTime::now(), shared.wanted());
             let is_busy = self.more_stacks(&wanted)
                 | self.more_switches(&wanted)
+                | self.more_of_rules(&wanted)
                 | (self.round(&mut runs, &wanted) || self.more_texts(is_read, &wanted));
             let is_done = self.cpus.iter().all(|cpu| cpu.spool.waiting() == 0)
                 && !self.stacks.as_ref().is_some_and(StackFeed::waits)
-                && !self.sched.as_ref().is_some_and(SchedFeed::waits);
+                && !self.sched.as_ref().is_some_and(SchedFeed::waits)
+                && !self.rules.as_ref().is_some_and(RuleFeed::waits);
             self.roll_if_due();
             let now_ns = thread_ns();
             let more_ns = now_ns - std::mem::replace(&mut cpu_ns, now_ns);
@@ -199,6 +207,7 @@ impl KernelConverter {
                 (summary.stacks, summary.stacks_lost) = (sums.stacks, sums.stacks_lost);
                 (summary.state, summary.state_absent) = (sums.state, sums.state_absent);
                 (summary.lost, summary.cpus, summary.filtered) = (sums.lost, sums.cpus, sums.filtered);
+                (summary.ruled, summary.ruled_lost) = (sums.ruled, sums.ruled_lost);
                 summary.cpu_ns += more_ns;
             });
             std::mem::take(&mut self.faults).into_iter().for_each(|fault| shared.problem(fault));
@@ -221,6 +230,7 @@ impl KernelConverter {
         let mut runs = Vec::new();
         while self.round(&mut runs, wanted) {}
         while self.more_stacks(wanted) {}
+        while self.more_of_rules(wanted) {}
     }
 
     fn sum(&self, summary: &mut KernelSummary, wanted: &WantedTimes) {
@@ -228,7 +238,9 @@ impl KernelConverter {
         (summary.stacks, summary.stacks_lost) = (stacks.stacks, stacks.lost);
         let of_cpus: u64 = self.cpus.iter().map(|cpu| cpu.events).sum();
         let sched = self.sched.as_ref().map(|sched| sched.counts).unwrap_or_default();
-        summary.events = of_cpus + self.output.state_events() + stacks.events + sched.events;
+        let rules = self.rules.as_ref().map(|rules| rules.counts).unwrap_or_default();
+        (summary.ruled, summary.ruled_lost) = (rules.events, rules.lost);
+        summary.events = of_cpus + self.output.state_events() + stacks.events + sched.events + rules.events;
         summary.bytes = self.output.bytes();
         summary.texts_unknown = self.unknown_texts;
         summary.filtered = self.filtered;
@@ -249,7 +261,9 @@ impl KernelConverter {
         let stacks = self.stacks.as_ref().filter(|stacks| stacks.waits());
         let stacks = stacks.map(|stacks| self.output.time_at(stacks.until()));
         let sched = self.sched.as_ref().map(|sched| self.output.time_at(sched.until()));
-        let mut ends = waits.map(|at| self.output.written_until(at)).chain(stacks).chain(sched);
+        let rules = self.rules.as_ref().filter(|rules| rules.waits());
+        let rules = rules.map(|rules| self.output.time_at(rules.until()));
+        let mut ends = waits.map(|at| self.output.written_until(at)).chain(stacks).chain(sched).chain(rules);
         ends.try_fold(began, |first, end| Some(first.min(end?)))
     }
 
@@ -272,6 +286,15 @@ impl KernelConverter {
     fn more_stacks(&mut self, wanted: &WantedTimes) -> bool {
         let Some(stacks) = &mut self.stacks else { return false };
         stacks.convert(&mut self.output, wanted).unwrap_or_else(|fault| {
+            self.faults.insert(fault);
+            false
+        })
+    }
+
+    /// The same of events that rules have kept.
+    fn more_of_rules(&mut self, wanted: &WantedTimes) -> bool {
+        let Some(rules) = &mut self.rules else { return false };
+        rules.convert(&mut self.output, wanted).unwrap_or_else(|fault| {
             self.faults.insert(fault);
             false
         })
@@ -486,6 +509,8 @@ impl KernelConverter {
         summary: &mut KernelSummary,
     ) -> Vec<String> {
         self.end_stacks();
+        let told = self.rules.as_mut().map_or(Ok(()), |rules| rules.end(&summary.rules, &mut self.output));
+        self.faults.extend(told.err());
         self.sum(summary, wanted);
         let Self { output, cpus, faults, .. } = self;
         let unwritten = output.unwritten();

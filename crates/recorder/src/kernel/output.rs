@@ -27,7 +27,7 @@ use crate::kernel::dump::{self, CodeMap, StateEvent};
 use crate::kernel::filter::{BoundFilters, RecordedRecord};
 use crate::kernel::place::WrittenBefore;
 use crate::kernel::state::{SharedHelper, StateOrigin, StateSource};
-use crate::layout::{STATE_STREAM, cpu_stream, stack_stream};
+use crate::layout::{STATE_STREAM, cpu_stream, rule_stream, stack_stream};
 use crate::trace::chunk::raw_clock;
 use crate::trace::journal::beginning;
 use crate::trace::{OutputOptions, live};
@@ -78,8 +78,28 @@ struct KernelChunk {
     next_id: u16,
     streams: Vec<CpuStream>,
     state: CpuStream,
-    /// Those of call stacks, by CPU.
-    stacks: BTreeMap<u32, CpuStream>,
+    /// Those beside the pages, by kind and CPU.
+    beside: BTreeMap<(BesideStream, u32), CpuStream>,
+    /// Ids of events that rules have kept.
+    ruled: HashMap<RuleEventKey, u16>,
+}
+
+/// A kind of streams beside those of pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum BesideStream {
+    Stacks,
+    Rules,
+}
+
+/// An event that a rule has kept: those with the same have one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct RuleEventKey {
+    pub(super) rule: u16,
+    pub(super) event: u16,
+    /// The number of the system call.
+    pub(super) call: Option<u64>,
+    /// It is known how long it took.
+    pub(super) is_timed: bool,
 }
 
 /// Why an event was not added.
@@ -250,7 +270,7 @@ impl KernelOutput {
         if stream.is_far(cycles) {
             stream.flush()?;
         }
-        stream.add_fields((id, cycles), event.fields.bytes());
+        stream.add_fields((id, cycles), [event.fields.bytes()]);
         if stream.bytes.len() >= PACKET { stream.flush() } else { Ok(()) }
     }
 
@@ -262,7 +282,37 @@ impl KernelOutput {
         (payload, bytes): (impl FnOnce() -> FieldClass, &[u8]),
     ) -> Result<(), WriteError> {
         let id = self.chunk.named(name, payload)?;
-        let stream = self.chunk.stack_stream(cpu);
+        self.add_beside((BesideStream::Stacks, cpu), ticks, id, [bytes])
+    }
+
+    /// Adds an event of a CPU that a rule has kept: its name, the classes of its context and payload if they are new, and their bytes.
+    pub(super) fn rule_event(
+        &mut self,
+        (cpu, ticks): (u32, u64),
+        key: RuleEventKey,
+        class: impl FnOnce() -> (String, FieldClass, FieldClass),
+        bytes: [&[u8]; 2],
+    ) -> Result<(), WriteError> {
+        let id = match self.chunk.ruled.get(&key) {
+            Some(id) => *id,
+            None => {
+                let (name, context, payload) = class();
+                let id = self.chunk.class(name, Some(context), payload)?;
+                self.chunk.ruled.insert(key, id);
+                id
+            }
+        };
+        self.add_beside((BesideStream::Rules, cpu), ticks, id, bytes)
+    }
+
+    fn add_beside<const N: usize>(
+        &mut self,
+        of: (BesideStream, u32),
+        ticks: u64,
+        id: u16,
+        bytes: [&[u8]; N],
+    ) -> Result<(), WriteError> {
+        let stream = self.chunk.beside(of);
         let cycles = ticks.saturating_sub(self.facts.base).max(stream.last());
         if stream.is_far(cycles) {
             stream.flush()?;
@@ -273,15 +323,24 @@ impl KernelOutput {
 
     /// Call stacks of a CPU were lost: between the packet before and the next one.
     pub(super) fn loses_stacks(&mut self, cpu: u32, records: u64) -> Result<(), WriteError> {
-        let stream = self.chunk.stack_stream(cpu);
+        self.loses_beside((BesideStream::Stacks, cpu), records)
+    }
+
+    /// The same of events that rules have kept.
+    pub(super) fn loses_of_rules(&mut self, cpu: u32, records: u64) -> Result<(), WriteError> {
+        self.loses_beside((BesideStream::Rules, cpu), records)
+    }
+
+    fn loses_beside(&mut self, of: (BesideStream, u32), records: u64) -> Result<(), WriteError> {
+        let stream = self.chunk.beside(of);
         let written = stream.flush();
         stream.discarded += records;
         written
     }
 
-    /// Writes the packets with call stacks that are made now.
-    pub(super) fn flush_stacks(&mut self) -> Result<(), WriteError> {
-        self.chunk.stacks.values_mut().try_for_each(CpuStream::flush)
+    /// Writes the packets beside the pages that are made now.
+    pub(super) fn flush_beside(&mut self) -> Result<(), WriteError> {
+        self.chunk.beside.values_mut().try_for_each(CpuStream::flush)
     }
 
     /// Adds an event about the state of the system, as of now.
@@ -330,7 +389,7 @@ impl KernelOutput {
     /// Whether it is time for the next chunk.
     pub(super) fn is_over(&self) -> bool {
         // A part that has only the state of the system is no long one.
-        let streams = self.chunk.streams.iter().chain(self.chunk.stacks.values());
+        let streams = self.chunk.streams.iter().chain(self.chunk.beside.values());
         let events: u64 = streams.map(|stream| stream.raw.bytes()).sum();
         let is_long = self.options.chunk_bytes().is_some_and(|most| events > 0 && events >= most);
         is_long || self.options.chunk_time.is_some_and(|most| self.begun.elapsed() >= most)
@@ -419,8 +478,8 @@ impl KernelChunk {
             .map(|(number, (ring, cpu))| CpuStream::new(&trace, &cpu_stream(*ring, *cpu), *cpu, number))
             .collect();
         let state = CpuStream::new(&trace, STATE_STREAM, 0, cpus.len());
-        let (named, stacks) = Default::default();
-        Ok(Self { trace, ids: Vec::new(), named, next_id: 0, streams, state, stacks })
+        let (named, beside, ruled) = Default::default();
+        Ok(Self { trace, ids: Vec::new(), named, next_id: 0, streams, state, beside, ruled })
     }
 
     /// The id of an event, which is added if it is not known.
@@ -457,7 +516,7 @@ impl KernelChunk {
     /// Adds an event about the state of the system.
     fn state_event(&mut self, at: u64, event: &StateEvent) -> Result<(), WriteError> {
         let id = self.named((event.name, 0), || event.fields.class())?;
-        self.state.add_fields((id, at), event.fields.bytes());
+        self.state.add_fields((id, at), [event.fields.bytes()]);
         if self.state.bytes.len() >= PACKET { self.state.flush() } else { Ok(()) }
     }
 
@@ -471,28 +530,35 @@ impl KernelChunk {
         Ok(id)
     }
 
-    /// The stream of call stacks of a CPU.
-    fn stack_stream(&mut self, cpu: u32) -> &mut CpuStream {
-        let number = self.streams.len() + 1 + self.stacks.len();
-        match self.stacks.entry(cpu) {
+    /// A stream of a CPU beside those of pages.
+    fn beside(&mut self, of: (BesideStream, u32)) -> &mut CpuStream {
+        let number = self.streams.len() + 1 + self.beside.len();
+        match self.beside.entry(of) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => place.insert(CpuStream::new(&self.trace, &stack_stream(cpu), cpu, number)),
+            Entry::Vacant(place) => {
+                let (kind, cpu) = of;
+                let name = match kind {
+                    BesideStream::Stacks => stack_stream(cpu),
+                    BesideStream::Rules => rule_stream(cpu),
+                };
+                place.insert(CpuStream::new(&self.trace, &name, cpu, number))
+            }
         }
     }
 
     fn bytes(&self) -> u64 {
-        let streams = self.streams.iter().chain([&self.state]).chain(self.stacks.values());
+        let streams = self.streams.iter().chain([&self.state]).chain(self.beside.values());
         self.trace.metadata_bytes() + streams.map(|stream| stream.raw.bytes()).sum::<u64>()
     }
 
     fn unwritten(&self) -> u64 {
-        self.streams.iter().chain(self.stacks.values()).map(|stream| stream.unwritten).sum()
+        self.streams.iter().chain(self.beside.values()).map(|stream| stream.unwritten).sum()
     }
 
     /// All events are in packets, and there are none behind them up to this time.
     fn end(&mut self, until: u64) -> Result<(), WriteError> {
         let mut ended = self.state.flush();
-        for stream in self.streams.iter_mut().chain(self.stacks.values_mut()) {
+        for stream in self.streams.iter_mut().chain(self.beside.values_mut()) {
             ended = ended.and(stream.flush()).and(stream.end(until));
         }
         ended
@@ -500,7 +566,7 @@ impl KernelChunk {
 
     fn close(self) {
         let path = self.trace.path().to_owned();
-        let streams = self.streams.into_iter().chain([self.state]).chain(self.stacks.into_values());
+        let streams = self.streams.into_iter().chain([self.state]).chain(self.beside.into_values());
         streams.for_each(|stream| stream.raw.close());
         live::say(&path, false, None, None);
     }
@@ -537,11 +603,11 @@ impl CpuStream {
     }
 
     /// Adds an event with this id of these fields.
-    fn add_fields(&mut self, (id, cycles): (u16, u64), fields: &[u8]) {
+    fn add_fields<const N: usize>(&mut self, (id, cycles): (u16, u64), fields: [&[u8]; N]) {
         let Ok(()) = self.add(cycles, |into| {
             into.extend_from_slice(&id.to_le_bytes());
             into.extend_from_slice(&(cycles as u32).to_le_bytes());
-            into.extend_from_slice(fields);
+            fields.iter().for_each(|fields| into.extend_from_slice(fields));
             Ok::<(), std::convert::Infallible>(())
         });
     }

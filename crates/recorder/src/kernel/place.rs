@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::layout::{KERNEL_FOLDER, cpu_stream, is_kernel_stream, stack_cpu};
+use crate::layout::{KERNEL_FOLDER, cpu_stream, is_kernel_stream, rule_cpu, stack_cpu};
 use crate::trace::mend::mend_folder;
 use crate::trace::repair::packets;
 use crate::trace::{OutputOptions, resume};
@@ -68,6 +68,11 @@ impl KernelPlace {
     /// The same of the call stacks of each CPU, in ticks: cycles count from `base` on.
     pub(super) fn stacks_written_until(&self, base: u64) -> impl Iterator<Item = (u32, u64)> {
         self.ends.iter().filter_map(move |(name, end)| Some((stack_cpu(name)?, end + base)))
+    }
+
+    /// The same of the events that rules have kept.
+    pub(super) fn rules_written_until(&self, base: u64) -> impl Iterator<Item = (u32, u64)> {
+        self.ends.iter().filter_map(move |(name, end)| Some((rule_cpu(name)?, end + base)))
     }
 
     /// Makes a trace whole, and looks where it ends. Returns its bytes.

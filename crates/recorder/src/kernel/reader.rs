@@ -17,6 +17,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::clock;
 use crate::kernel::KernelShared;
 use crate::kernel::perf_sched::SchedReader;
+use crate::kernel::rules::RuleReader;
 use crate::kernel::spool::{PAGE_HEAD, PageSpool};
 use crate::kernel::stacks::StackReader;
 use crate::kernel::texts::TextReader;
@@ -49,11 +50,12 @@ pub(super) struct BesidePages {
     pub(super) texts: Option<TextReader>,
     pub(super) stacks: Option<StackReader>,
     pub(super) sched: Option<SchedReader>,
+    pub(super) rules: Option<RuleReader>,
 }
 
 impl BesidePages {
     fn is_none(&self) -> bool {
-        self.texts.is_none() && self.stacks.is_none()
+        self.texts.is_none() && self.stacks.is_none() && self.rules.is_none()
     }
 
     /// Bytes that wait for conversion.
@@ -61,6 +63,7 @@ impl BesidePages {
         self.texts.as_ref().map_or(0, TextReader::waiting)
             + self.stacks.as_ref().map_or(0, StackReader::waiting)
             + self.sched.as_ref().map_or(0, SchedReader::waiting)
+            + self.rules.as_ref().map_or(0, RuleReader::waiting)
     }
 }
 
@@ -168,6 +171,9 @@ impl RingReader {
         }
         if let Some(Err(error)) = beside.sched.as_mut().map(|sched| sched.read(room > 0 || is_over, is_over)) {
             shared.problem(format!("context switches cannot be kept: {error}"));
+        }
+        if let Some(Err(error)) = beside.rules.as_mut().map(|rules| rules.read(room > 0 || is_over, may_forget)) {
+            shared.problem(format!("events that rules have kept cannot be kept: {error}"));
         }
     }
 

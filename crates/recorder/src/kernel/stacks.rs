@@ -230,7 +230,7 @@ impl StackFeed {
         }
         self.maps.iter_mut().for_each(|maps| ended.iter().for_each(|pid| maps.end(*pid)));
         self.rounds.end(&mark);
-        converted.and(output.flush_stacks()).map_err(|error| error.to_string())?;
+        converted.and(output.flush_beside()).map_err(|error| error.to_string())?;
         self.rounds.is_done(mark.place, self.counts.events, self.counts.stacks);
         Ok(true)
     }

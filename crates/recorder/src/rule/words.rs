@@ -73,7 +73,7 @@ fn parse(text: &str) -> Result<(RuleOptions, Option<Range<usize>>), WordsProblem
         return Err(words.expected(expected, Some(&other), help));
     }
     let (name, span) = name.map_or_else(|| (plain(&events), None), |name| (name.text.to_owned(), Some(name.span)));
-    let rule = RuleOptions { name, events, asks, set: None, limits: BTreeMap::new() };
+    let rule = RuleOptions { name, events, asks, set: None, limits: BTreeMap::new(), condition: None };
     match place.filter(|_| rule.is_all_begins()) {
         Some(place) => Err(place.problem(WordsProblemKind::Begins)),
         None => Ok((rule, span)),
@@ -81,7 +81,7 @@ fn parse(text: &str) -> Result<(RuleOptions, Option<Range<usize>>), WordsProblem
 }
 
 /// The name, with a colon behind it.
-fn name<'t>(words: &mut OptionWords<'t>) -> Result<Option<PlacedWord<'t>>, WordsProblem> {
+pub(crate) fn name<'t>(words: &mut OptionWords<'t>) -> Result<Option<PlacedWord<'t>>, WordsProblem> {
     let Some(first) = words.peek().filter(|word| word.text.ends_with(':')) else { return Ok(None) };
     words.take();
     let (text, begin) = (first.text.trim_end_matches(':'), first.span.start);
@@ -155,7 +155,7 @@ fn follows(words: &mut OptionWords<'_>, word: &str, expected: &'static str) -> R
     }
 }
 
-fn limit(words: &mut OptionWords<'_>) -> Result<RuleLimit, WordsProblem> {
+pub(crate) fn limit(words: &mut OptionWords<'_>) -> Result<RuleLimit, WordsProblem> {
     let Some(word) = words.take() else {
         return Err(words.expected("a limit, such as `5ms` or `p99`", None, None));
     };
@@ -195,7 +195,7 @@ pub(super) fn new_limit(text: &str, test: &RuleTest) -> Result<u64, String> {
     }
 }
 
-fn key(word: &str) -> KeyField {
+pub(crate) fn key(word: &str) -> KeyField {
     match word.split_once('=') {
         _ if word == "thread" => KeyField::Thread,
         Some((end, begin)) => KeyField::Field { end: end.to_owned(), begin: begin.to_owned() },
@@ -204,7 +204,7 @@ fn key(word: &str) -> KeyField {
 }
 
 /// A name that is as like the first pattern as names can be.
-fn plain(patterns: &[String]) -> String {
+pub(crate) fn plain(patterns: &[String]) -> String {
     let wanted = patterns.iter().find(|pattern| !pattern.starts_with('!'));
     let event = wanted.and_then(|pattern| pattern.rsplit(':').next()).unwrap_or_default();
     let is_plain = |char: &char| char.is_ascii_alphanumeric() || "-_.".contains(*char);

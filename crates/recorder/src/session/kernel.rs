@@ -6,6 +6,7 @@ use crate::clock::ClockDescription;
 use crate::kernel::wanted::WantedTimes;
 use crate::kernel::{KernelBeginning, KernelRecording, kernel_source};
 use crate::protocol::Keep;
+use crate::rule::RuleOptions;
 use crate::session::{RecordingSession, WatchedClocks, flush};
 use crate::trace::OutputOptions;
 
@@ -31,10 +32,33 @@ impl RecordingSession {
         Ok(())
     }
 
+    /// Rules that the kernel asks.
+    pub(crate) fn kernel_rules(&self) -> Vec<RuleOptions> {
+        self.kernel.as_ref().map(KernelRecording::rule_options).unwrap_or_default()
+    }
+
+    /// Sets the limit of a rule that the kernel asks, in words; `None`: there is none of this name.
+    pub(crate) fn limit_of_kernel(
+        &mut self,
+        name: &str,
+        limit: (Option<&str>, Option<&str>),
+    ) -> Option<Result<(), String>> {
+        let kernel = self.kernel.as_mut()?;
+        let set = kernel.set_limit(name, limit)?;
+        let rules = kernel.rule_options();
+        self.options.kernel.iter_mut().for_each(|options| options.rules.clone_from(&rules));
+        Some(set)
+    }
+
     fn kernel_options(&self) -> OutputOptions {
         let mut options = self.output_options();
         let scope = self.options.kernel.as_ref().and_then(|kernel| kernel.scope.as_ref());
         options.environment.extend(scope.map(|scope| ("kernel_scope".to_owned(), scope.said.clone())));
+        let rules = self.options.kernel.iter().flat_map(|kernel| &kernel.rules);
+        let rules: Vec<String> = rules.map(|rule| format!("{}: {}", rule.name, rule.words())).collect();
+        if !rules.is_empty() {
+            options.environment.push(("kernel_rules".to_owned(), rules.join("; ")));
+        }
         options
     }
 

@@ -361,6 +361,7 @@ impl SessionRules {
                 problems: self.problems(options),
                 running_ns,
                 kinds,
+                lost: None,
             };
             status.sort_kinds();
             status

@@ -21,7 +21,7 @@ const COMPAT_CALLS: u64 = 512;
 const DEPTH_MAX: usize = 100;
 
 /// A condition, as far as it is known before any event.
-pub(super) enum BoundCondition {
+pub(crate) enum BoundCondition {
     Always,
     /// It is never true, for these reasons.
     Never(String),
@@ -37,7 +37,7 @@ struct TracepointNames<'a> {
 }
 
 /// Binds an expression.
-pub(super) fn bind(filter: &Filter, name: &str, fields: &TracepointFields<'_>) -> Result<BoundCondition, String> {
+pub(crate) fn bind(filter: &Filter, name: &str, fields: &TracepointFields<'_>) -> Result<BoundCondition, String> {
     let names = TracepointNames { name, fields, known: RefCell::default() };
     let told = |problems: Vec<kymo_filter::FilterProblem>| -> String {
         problems.iter().map(|problem| problem.render(filter.text())).collect()
@@ -62,7 +62,7 @@ pub(super) fn bind(filter: &Filter, name: &str, fields: &TracepointFields<'_>) -
 }
 
 /// A condition that also asks for more time than this.
-pub(super) fn over(condition: BoundCondition, nanos: u64) -> Result<BoundCondition, String> {
+pub(crate) fn over(condition: BoundCondition, nanos: u64) -> Result<BoundCondition, String> {
     let (mut inputs, tree) = match condition {
         BoundCondition::Never(why) => return Ok(BoundCondition::Never(why)),
         BoundCondition::Always => (Vec::new(), None),
@@ -95,7 +95,7 @@ fn depth(message: &str) -> usize {
 }
 
 /// A field that a question names outside of its expression.
-pub(super) fn field(path: &WatchPath, name: &str, fields: &TracepointFields<'_>) -> Result<WatchedField, String> {
+pub(crate) fn field(path: &WatchPath, name: &str, fields: &TracepointFields<'_>) -> Result<WatchedField, String> {
     match fields.find(path) {
         FoundPath::Field(field) => Ok(field),
         FoundPath::Compound(kind) => Err(format!("`{path}` of {name} is {kind}, which has no single value")),
@@ -117,7 +117,7 @@ fn listed(names: &[String]) -> String {
 }
 
 /// Names of the numbers of a field.
-pub(super) fn labels(meaning: &WatchMeaning) -> Vec<(String, i64)> {
+pub(crate) fn labels(meaning: &WatchMeaning) -> Vec<(String, i64)> {
     match meaning {
         WatchMeaning::Call => calls(),
         WatchMeaning::Labels(labels) => labels.clone(),

@@ -119,7 +119,11 @@ fn patterns(words: &[String]) -> Vec<String> {
 }
 
 /// Names with commas between them, up to one of these words.
-fn list(words: &mut OptionWords<'_>, behind: &[&str], expected: &'static str) -> Result<Vec<String>, WordsProblem> {
+pub(crate) fn list(
+    words: &mut OptionWords<'_>,
+    behind: &[&str],
+    expected: &'static str,
+) -> Result<Vec<String>, WordsProblem> {
     let mut all = Vec::new();
     let mut is_open = true;
     while let Some(word) = words.peek() {
@@ -155,7 +159,7 @@ fn keys(words: &mut OptionWords<'_>) -> Result<Vec<(WatchPath, WatchPath)>, Ques
 }
 
 /// The thread that runs.
-fn thread() -> (WatchPath, WatchPath) {
+pub(crate) fn thread() -> (WatchPath, WatchPath) {
     let steps = ["ctx", "tid"].map(|name| WatchStep::Name(name.to_owned())).to_vec();
     let path = WatchPath { is_global: true, steps };
     (path.clone(), path)
@@ -171,7 +175,7 @@ fn condition(words: &mut OptionWords<'_>, when: Range<usize>) -> Result<Filter, 
 }
 
 /// The path that a text is, as expressions have them.
-pub(super) fn path(text: &str) -> Result<WatchPath, String> {
+pub(crate) fn path(text: &str) -> Result<WatchPath, String> {
     let none = || format!("`{text}` is no name of a field, such as `next_tid`, `skb->dev->name` or `args[0]`");
     let filter = Filter::parse(&format!("has({text})")).map_err(|_| none())?;
     match &filter.paths()[..] {

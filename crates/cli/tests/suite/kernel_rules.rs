@@ -1,0 +1,243 @@
+//! Rules about events of the kernel: those that take long are in the trace, and all others only counted.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::c_programs::compile;
+use crate::kernel::{can_record, events, name};
+use crate::recorded::{Place, until};
+use crate::resumed::kill_recorder;
+
+/// Under the name of its first argument: as many sleeps of 30 ms as the second one says, each behind a hundred quick calls.
+const LOAD: &str = r#"
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    prctl(PR_SET_NAME, words[1]);
+    for (int n = 0; n < atoi(words[2]); n++) {
+        for (int call = 0; call < 100; call++) getppid();
+        usleep(30000);
+    }
+    prctl(PR_SET_NAME, "over");
+    return 0;
+}
+"#;
+const MS: u64 = 1_000_000;
+const SLEEP: &str = "syscall_exit_clock_nanosleep";
+
+struct Sleeper {
+    place: Place,
+    program: PathBuf,
+}
+
+impl Sleeper {
+    /// `None`: it is said why not.
+    fn begin() -> Option<Self> {
+        let place = Place::new();
+        if !can_record(&place) || !can_load(&place) {
+            return None;
+        }
+        let program = compile(&place.path("."), "sleeper", LOAD, &[]);
+        Some(Self { place, program })
+    }
+
+    fn sleep(&self, name: &str, times: u32) {
+        let status = Command::new(&self.program).args([name, &times.to_string()]).status();
+        assert!(status.expect("it starts").success());
+    }
+
+    /// The only rule of a summary.
+    fn rule(summary: &Value) -> Value {
+        assert_eq!(summary["rules"].as_array().map(Vec::len), Some(1), "{summary}");
+        summary["rules"][0].clone()
+    }
+
+    /// The session's rule, as `kymo limit` tells it.
+    fn limits(&self) -> Value {
+        Self::rule(&self.place.json(&["limit", "--json"])[0]["summary"])
+    }
+}
+
+/// Whether programs can be loaded here; otherwise it is said why not.
+fn can_load(place: &Place) -> bool {
+    let words = ["record", "--kernel-only", "syscalls over 1h", "--output", "tried", "--", "true"];
+    let output = place.kymo(&words).output().expect("it starts");
+    let told = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        assert!(told.contains("/sys/kernel/btf") || told.contains("not permitted"), "{told}");
+        eprintln!("NO BPF HERE: not run ({})", told.trim_end());
+    }
+    output.status.success()
+}
+
+/// Events of a name whose time is known, in nanoseconds.
+fn times(events: &[Value], wanted: &str) -> Vec<u64> {
+    let its = events.iter().filter(|event| name(event) == wanted);
+    its.filter_map(|event| event["payload"]["took_ns"].as_u64()).collect()
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[test]
+fn slow_calls_are_in_the_trace_with_their_times() {
+    let Some(sleeper) = Sleeper::begin() else { return };
+    let rule = "slow: syscalls over 20ms per name when comm == \"slow-one\"";
+    let program = sleeper.program.to_str().expect("it is text");
+    let words = ["record", "--kernel-only", rule, "--output", "trace", "--json", "--", program, "slow-one", "5"];
+    let summary = sleeper.place.json(&words);
+    let told = Sleeper::rule(&summary);
+    assert_eq!((number(&told["kept"]), number(&told["unknown"]), number(&told["lost"])), (5, 0, 0), "{told}");
+    // The end of the call that gave the name, and the begin of the one that took it, are under it, too.
+    assert_eq!(number(&told["let_go"]), 501, "{told}");
+    let kinds = told["kinds"].as_array().expect("it has kinds");
+    let of = |name: &str| kinds.iter().find(|kind| kind["name"] == name).map(|kind| number(&kind["events"]));
+    assert_eq!((of("getppid"), of("clock_nanosleep")), (Some(500), Some(5)), "{told}");
+    let events = events(&sleeper.place, "trace");
+    let times = times(&events, SLEEP);
+    assert!(times.len() == 5 && times.iter().all(|time| (30 * MS..10_000 * MS).contains(time)), "{times:?}");
+    let slow: Vec<&Value> = events.iter().filter(|event| name(event) == SLEEP).collect();
+    for event in &slow {
+        assert_eq!(event["context"]["procname"], "slow-one", "{event}");
+        assert_eq!(event["payload"]["ret"], 0, "{event}");
+        assert!(event["payload"].get("rqtp").is_some(), "arguments have their names: {event}");
+    }
+    let others = events.iter().filter(|event| name(event).starts_with("syscall_")).count();
+    assert_eq!(others, slow.len(), "no other calls");
+    let rules = events.iter().find(|event| name(event) == "kymo_kernel_rule").expect("the trace tells the counts");
+    assert_eq!((&rules["payload"]["kept"], &rules["payload"]["let_go"]), (&5.into(), &501.into()));
+}
+
+#[test]
+fn limits_move_while_the_kernel_asks() {
+    let Some(sleeper) = Sleeper::begin() else { return };
+    let place = &sleeper.place;
+    let rule = "moved: syscalls over 20ms per name when comm == \"moved-one\"";
+    place.says(&["record", "--detach", "--kernel-only", rule, "--name", "s", "--output", "trace"], 0);
+    sleeper.sleep("moved-one", 2);
+    let kept = || number(&sleeper.limits()["kept"]);
+    assert_eq!(kept(), 2);
+    place.says(&["limit", "moved", "10s"], 0);
+    sleeper.sleep("moved-one", 2);
+    assert_eq!(kept(), 2);
+    // A limit of one kind, also of one that no event was of.
+    place.says(&["limit", "moved", "1ms", "--kind", "clock_nanosleep"], 0);
+    place.says(&["limit", "moved", "1ns", "--kind", "timer_getoverrun"], 0);
+    sleeper.sleep("moved-one", 3);
+    assert_eq!(kept(), 5);
+    let told = place.says(&["limit"], 0);
+    assert!(told.contains("limit 10s") && told.contains("clock_nanosleep: limit 1.000 ms"), "{told}");
+    place.says(&["limit", "moved", "--reset"], 0);
+    place.says(&["limit", "moved", "10s", "--kind", "clock_nanosleep"], 0);
+    sleeper.sleep("moved-one", 2);
+    assert_eq!(kept(), 5);
+    place.says(&["limit", "moved", "--reset", "--kind", "clock_nanosleep"], 0);
+    sleeper.sleep("moved-one", 1);
+    assert_eq!(kept(), 6);
+    for (words, why) in [
+        (&["limit", "moved", "1ms", "--kind", "clock_nanosleeep"][..], "did you mean `clock_nanosleep`?"),
+        (&["limit", "--remove", "moved"], "the kernel asks rule `moved` until the session ends"),
+        (&["limit", "moved", "much"], "`much` is no time"),
+        (&["limit", "other", "1ms"], "no rule `other`"),
+    ] {
+        let output = place.kymo(words).output().expect("it starts");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && told.contains(why), "{told}");
+    }
+    let summary = place.json(&["stop", "s", "--json"]);
+    assert_eq!(number(&Sleeper::rule(&summary[0])["kept"]), 6, "{summary}");
+    assert_eq!(times(&events(place, "trace"), SLEEP).len(), 6);
+}
+
+/// Wakeups and switches of all threads: a switch to a thread that was not woken ends nothing.
+#[test]
+fn running_percentiles_of_any_pair_are_kept() {
+    let Some(sleeper) = Sleeper::begin() else { return };
+    let rule = "delay: sched_switch over p50 since sched_waking by next_tid=tid when next_comm == \"late-one\"";
+    let program = sleeper.program.to_str().expect("it is text");
+    let words = ["record", "--kernel-only", rule, "--output", "trace", "--json", "--", program, "late-one", "60"];
+    let summary = sleeper.place.json(&words);
+    let told = Sleeper::rule(&summary);
+    let (kept, let_go) = (number(&told["kept"]), number(&told["let_go"]));
+    assert!(kept >= 2 && let_go >= 5 && (60..200).contains(&(kept + let_go)), "about a half: {told}");
+    assert!(number(&told["running_ns"]) > 0, "{told}");
+    let switches = events(&sleeper.place, "trace");
+    let switches: Vec<&Value> = switches.iter().filter(|event| name(event) == "sched_switch").collect();
+    assert_eq!(switches.len() as u64, kept);
+    assert!(switches.iter().all(|event| event["payload"]["next_comm"] == "late-one"), "{switches:?}");
+}
+
+#[test]
+fn only_calls_of_the_command_are_asked_about() {
+    let Some(sleeper) = Sleeper::begin() else { return };
+    let program = sleeper.program.to_str().expect("it is text");
+    let mut beside = Command::new(&sleeper.program).args(["scope-two", "1000"]).spawn().expect("it starts");
+    let rule = "syscalls over 20ms when comm == \"scope-*\"";
+    let words = ["record", "--kernel-only", rule, "--kernel-of", "command", "--output", "trace", "--json", "--"];
+    let summary = sleeper.place.json(&[&words[..], &[program, "scope-one", "3"]].concat());
+    beside.kill().and_then(|()| beside.wait()).expect("it was there");
+    let told = Sleeper::rule(&summary);
+    assert_eq!((number(&told["kept"]), number(&told["let_go"])), (3, 301), "{told}");
+    let names = events(&sleeper.place, "trace");
+    let names = names.iter().filter(|event| name(event) == SLEEP).map(|event| &event["context"]["procname"]);
+    assert_eq!(names.collect::<Vec<_>>(), ["scope-one"; 3]);
+}
+
+/// A flight recorder has the newest slow calls, and each snapshot those that it lacks.
+#[test]
+fn flight_recorders_keep_slow_calls() {
+    let Some(sleeper) = Sleeper::begin() else { return };
+    let place = &sleeper.place;
+    let rule = "syscalls over 20ms when comm == \"flown-one\"";
+    let words = ["record", "--detach", "--mode", "overwrite", "--kernel-only", rule, "--name", "s", "--output", "trace"];
+    place.says(&words, 0);
+    sleeper.sleep("flown-one", 3);
+    let snapshot = place.json(&["snapshot", "s", "--json"]);
+    let path = snapshot["output"].as_str().or(snapshot[0]["output"].as_str()).expect("it is somewhere").to_owned();
+    assert_eq!(times(&events(place, &path), SLEEP).len(), 3, "{snapshot}");
+    place.says(&["stop", "s"], 0);
+}
+
+/// Each slow call is in the trace once, although the recorder is killed: the helper's programs go on.
+#[test]
+fn the_next_recorder_goes_on_with_rules() {
+    let Some(sleeper) = Sleeper::begin() else { return };
+    let place = &sleeper.place;
+    let rule = "syscalls over 20ms when comm == \"gone-on\"";
+    place.says(&["record", "--detach", "--kernel-only", rule, "--name", "s", "--output", "trace"], 0);
+    sleeper.sleep("gone-on", 3);
+    until(|| number(&sleeper.limits()["kept"]) == 3);
+    assert!(kill_recorder(place));
+    sleeper.sleep("gone-on", 2);
+    // The command starts the next one.
+    place.says(&["sessions"], 0);
+    sleeper.sleep("gone-on", 4);
+    let summary = place.json(&["stop", "s", "--json"]);
+    assert_eq!(number(&Sleeper::rule(&summary[0])["kept"]), 9, "{summary}");
+    assert_eq!(times(&events(place, "trace"), SLEEP).len(), 9);
+}
+
+#[test]
+fn rules_that_cannot_be_are_refused() {
+    let Some(sleeper) = Sleeper::begin() else { return };
+    for (rule, why) in [
+        ("syscals over 5ms since sys_enter", "the kernel has no event `syscals`"),
+        ("sys_exit over 5ms since sys_enter by tidd", "has no field `tidd`"),
+        ("sys_exit over 5ms since sys_enter by comm=tid", "a number for one event and a text for another"),
+        ("sys_exit over 5ms since sys_exit", "all of its events begin"),
+        ("sys_exit over 5ms since sys_enter per regs->nothing", "has no field `regs.nothing`"),
+        ("syscalls over 5ms when ret ==", "expected a value"),
+        ("syscalls over 5ms when nothing == 3", "nothing"),
+        ("syscalls over 5", "`5` has no unit"),
+    ] {
+        let words = ["record", "--kernel-only", rule, "--output", "none", "--", "true"];
+        let output = sleeper.place.kymo(&words).output().expect("it starts");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && told.contains(why), "{rule}: {told}");
+        assert!(!sleeper.place.path("none").exists(), "{rule}");
+    }
+}

@@ -1,0 +1,232 @@
+//! The meaning of rules for the events of this kernel.
+
+use std::collections::BTreeSet;
+
+use kymo_filter::Filter;
+use kymo_ftrace::format::EventFormat;
+use kymo_ftrace::{EventCatalog, event_name};
+use kymo_probe::rules::{KernelLimit, KernelRuleRequest, RULED_EVENTS_MAX, RuledEvent};
+use kymo_probe::watch::{
+    FoundPath, TracepointFields, WatchKind, WatchMeaning, WatchPath, WatchValue, WatchableEvents, WatchedBegin,
+};
+
+use crate::rule::{KeyField, RuleLimit, RuleOptions, RuleTest};
+use crate::watch::EventList;
+use crate::watch::names::{BoundCondition, bind, field, labels};
+use crate::watch::words::{path, thread};
+
+/// Bytes of the fields of a record at most: programs have little room.
+const FIELD_BYTES_MAX: usize = 224;
+/// Parts of 2^32 in one of a million.
+const PART: u128 = 1_000_000;
+/// The end of all system calls, and its fields in records.
+const CALL_EXIT: &str = "raw_syscalls:sys_exit";
+const CALL_FIELDS: [&str; 8] = ["name", "ret", "args[0]", "args[1]", "args[2]", "args[3]", "args[4]", "args[5]"];
+
+/// Rules as the helper and the converter need them.
+#[derive(Debug, Default)]
+pub(in crate::kernel) struct AskedRules {
+    pub(in crate::kernel) options: Vec<RuleOptions>,
+    pub(in crate::kernel) requests: Vec<KernelRuleRequest>,
+    /// Of each rule: the values that tell its kinds.
+    pub(super) kinds: Vec<Option<KindValues>>,
+    /// Of each rule and event.
+    pub(super) tables: Vec<Vec<RuleTable>>,
+    /// Descriptions of system calls.
+    pub(super) calls: EventCatalog,
+    /// Events that are recorded only as far as rules keep them.
+    pub(in crate::kernel) ruled: BTreeSet<String>,
+}
+
+/// An event of a rule in records.
+#[derive(Clone, Debug)]
+pub(in crate::kernel) struct RuleTable {
+    /// Its name in traces.
+    pub(super) name: String,
+    /// It is the end of a system call.
+    pub(super) is_call: bool,
+    pub(super) columns: Vec<RuleColumn>,
+}
+
+/// A field in records.
+#[derive(Clone, Debug)]
+pub(super) struct RuleColumn {
+    pub(super) name: String,
+    pub(super) kind: WatchKind,
+    pub(super) is_address: bool,
+    /// Names of its numbers.
+    pub(super) labels: Vec<(String, i64)>,
+}
+
+/// The values that tell kinds.
+#[derive(Clone, Debug)]
+pub(super) struct KindValues {
+    is_text: bool,
+    labels: Vec<(String, i64)>,
+}
+
+impl RuleColumn {
+    /// Its bytes in a record.
+    pub(super) fn bytes(&self) -> usize {
+        match self.kind {
+            WatchKind::Integer { .. } => 8,
+            WatchKind::Text { capacity } => capacity.next_multiple_of(8) as usize,
+        }
+    }
+}
+
+impl KindValues {
+    /// The value of a kind with this name.
+    pub(super) fn value(&self, name: &str) -> Result<WatchValue, String> {
+        if self.is_text {
+            return Ok(WatchValue::Text(name.to_owned()));
+        }
+        let known = self.labels.iter().find(|(label, _)| label == name).map(|(_, number)| *number);
+        let number = known.or_else(|| name.parse().ok());
+        number.map(WatchValue::Number).ok_or_else(|| {
+            let near = kymo_filter::nearest(name, self.labels.iter().map(|(label, _)| label.as_str()));
+            let help = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            format!("`{name}` is no kind of the rule: its kinds are numbers{help}")
+        })
+    }
+
+    /// The name of a kind with this value.
+    pub(super) fn name(&self, value: &WatchValue) -> String {
+        match value {
+            WatchValue::Text(text) => text.clone(),
+            WatchValue::Number(number) => {
+                let known = self.labels.iter().find(|(_, known)| known == number);
+                known.map_or_else(|| number.to_string(), |(label, _)| label.clone())
+            }
+        }
+    }
+}
+
+/// Looks up the names of rules. `known` are the events of the kernel, if tracefs tells them; `calls` asks for the descriptions of system
+/// calls.
+pub(in crate::kernel) fn asked(
+    rules: &[RuleOptions],
+    known: Option<&[String]>,
+    calls: impl FnOnce() -> Result<Vec<EventFormat>, String>,
+) -> Result<AskedRules, String> {
+    let mut all = AskedRules { options: rules.to_vec(), ..AskedRules::default() };
+    if rules.is_empty() {
+        return Ok(all);
+    }
+    let types = WatchableEvents::of_this_kernel()?;
+    let list = EventList::new(&types, known.map(<[String]>::to_vec));
+    for rule in rules {
+        let about = |why: String| format!("rule `{}`: {}", rule.name, why.trim_end());
+        all.add(rule, &list).map_err(about)?;
+    }
+    if all.tables.iter().flatten().any(|table| table.is_call) {
+        calls()?.into_iter().for_each(|format| all.calls.add(format, true));
+    }
+    Ok(all)
+}
+
+impl AskedRules {
+    fn add(&mut self, rule: &RuleOptions, list: &EventList<'_>) -> Result<(), String> {
+        let RuleTest::Over { limit, since, per, .. } = &rule.asks.test else {
+            return Err("the kernel asks only how long something took".to_owned());
+        };
+        let limit = match limit {
+            RuleLimit::Time(nanos) => KernelLimit::Nanos(*nanos),
+            RuleLimit::Percentile(part) => KernelLimit::Running(((u128::from(*part) << 32) / PART) as u32),
+        };
+        let (begins, _) = list.chosen(since)?;
+        let (events, _) = list.chosen(&rule.events)?;
+        let events: Vec<String> = events.into_iter().filter(|event| !begins.contains(event)).collect();
+        if events.is_empty() {
+            return Err("all of its events begin: others end them".to_owned());
+        }
+        if events.len() + begins.len() > RULED_EVENTS_MAX {
+            let count = events.len() + begins.len();
+            return Err(format!("it is about {count} events, and {RULED_EVENTS_MAX} are the most"));
+        }
+        let keys = keys(rule)?;
+        let per = per.as_deref().map(path).transpose()?;
+        let filter = rule.condition.as_deref().map(Filter::parse).transpose();
+        let filter = filter.map_err(|_| "its condition is none".to_owned())?;
+        let (mut request, mut tables, mut kinds) =
+            (KernelRuleRequest { events: Vec::new(), begins: Vec::new(), limit, kinds: Vec::new() }, Vec::new(), None);
+        for event in &begins {
+            let Some(fields) = list.fields(event, false) else { continue };
+            let keys: Vec<WatchPath> = keys.iter().map(|(_, begin)| begin.clone()).collect();
+            keys.iter().try_for_each(|key| field(key, event, &fields).map(|_| ()))?;
+            request.begins.push(WatchedBegin { name: bare(event).to_owned(), keys });
+        }
+        for event in &events {
+            let Some(fields) = list.fields(event, true) else { continue };
+            let condition = match filter.as_ref().map(|filter| bind(filter, event, &fields)).transpose()? {
+                None | Some(BoundCondition::Always) => None,
+                Some(BoundCondition::Depends(condition)) => Some(condition),
+                Some(BoundCondition::Never(why)) if events.len() == 1 => return Err(why),
+                // It keeps none of them.
+                Some(BoundCondition::Never(_)) => continue,
+            };
+            let since: Vec<WatchPath> = keys.iter().map(|(end, _)| end.clone()).collect();
+            since.iter().try_for_each(|key| field(key, event, &fields).map(|_| ()))?;
+            if let Some(per) = &per {
+                let found = field(per, event, &fields)?;
+                let is_text = matches!(found.kind, WatchKind::Text { .. });
+                kinds = Some(KindValues { is_text, labels: labels(&found.meaning) });
+            }
+            let (paths, columns) = columns(event, &fields)?;
+            let (system, name) = event.split_once(':').unwrap_or(("", event));
+            let is_call = event == CALL_EXIT;
+            tables.push(RuleTable { name: event_name(system, name), is_call, columns });
+            let (name, kind) = (event.clone(), per.clone());
+            request.events.push(RuledEvent { name, condition, since, kind, fields: paths });
+        }
+        if request.events.is_empty() {
+            return Err("its condition is true of none of its events".to_owned());
+        }
+        let of_kinds = |kinds: &KindValues| {
+            let of = |(name, nanos): (&String, &u64)| Ok((kinds.value(name)?, *nanos));
+            rule.limits.iter().map(of).collect::<Result<Vec<_>, String>>()
+        };
+        request.kinds = kinds.as_ref().map(of_kinds).transpose()?.unwrap_or_default();
+        self.requests.push(request);
+        self.tables.push(tables);
+        self.kinds.push(kinds);
+        self.ruled.extend(events.into_iter().chain(begins));
+        Ok(())
+    }
+}
+
+/// The name without its subsystem.
+fn bare(event: &str) -> &str {
+    event.split_once(':').map_or(event, |(_, name)| name)
+}
+
+/// Fields of the event, and of the one that begins it.
+fn keys(rule: &RuleOptions) -> Result<Vec<(WatchPath, WatchPath)>, String> {
+    let key = |key: &KeyField| match key {
+        KeyField::Thread => Ok(thread()),
+        KeyField::Field { end, begin } => Ok((path(end)?, path(begin)?)),
+    };
+    rule.asks.keys.iter().map(key).collect()
+}
+
+/// Fields of a record, as many as there is room for.
+fn columns(event: &str, fields: &TracepointFields<'_>) -> Result<(Vec<WatchPath>, Vec<RuleColumn>), String> {
+    let is_call = event == CALL_EXIT;
+    let names = if is_call { CALL_FIELDS.map(str::to_owned).to_vec() } else { fields.own_names() };
+    let (mut paths, mut columns, mut room) = (Vec::new(), Vec::new(), FIELD_BYTES_MAX);
+    for name in names {
+        let path = path(&name)?;
+        let FoundPath::Field(found) = fields.find(&path) else { continue };
+        let is_address = found.meaning == WatchMeaning::Address;
+        let labels = if is_call { Vec::new() } else { labels(&found.meaning) };
+        let column = RuleColumn { name, kind: found.kind, is_address, labels };
+        // Addresses of the kernel's own structures tell little.
+        if is_address && !column.name.ends_with("addr") || column.bytes() > room {
+            continue;
+        }
+        room -= column.bytes();
+        paths.push(path);
+        columns.push(column);
+    }
+    Ok((paths, columns))
+}

@@ -1,0 +1,194 @@
+//! Rules about events of the kernel in words, as `--kernel-only` takes them.
+//!
+//! ```text
+//! slow: syscalls over 5ms per name when comm == "app"
+//! disk: block_rq_complete over p99 since block_rq_issue by rq per disk
+//! name  name patterns     limit    name patterns        key   kinds    condition
+//! ```
+
+use std::collections::BTreeMap;
+
+use kymo_filter::{Filter, nearest};
+
+use crate::rule::words::{key, limit, name, plain};
+use crate::rule::{KEYS_MAX, KeyField, RuleOptions, RuleQuestion, RuleTest};
+use crate::tracepoints::patterns;
+use crate::watch::words::list;
+use crate::words::{self, OptionWords, WordsProblem, WordsProblemKind};
+
+/// Both events of all system calls.
+const CALLS: &str = "syscalls";
+const KEYS_EXPECTED: &str = "`by FIELD`, `per FIELD`, `when EXPRESSION` or the end";
+
+impl RuleOptions {
+    /// Rules about events of the kernel: `[NAME:] EVENTS over LIMIT since EVENTS [by FIELD[,FIELD]] [per FIELD] [when EXPRESSION]`.
+    /// Those without a name get one that no other has.
+    ///
+    /// # Errors
+    ///
+    /// The problem, with its place underlined.
+    ///
+    /// ```
+    /// use kymo_recorder::rule::RuleOptions;
+    /// let rules = RuleOptions::parse_of_kernel(&["syscalls over 5ms per name".to_owned()]).unwrap();
+    /// assert_eq!(rules[0].words(), "raw_syscalls:sys_exit over 5ms since raw_syscalls:sys_enter by thread per name");
+    /// ```
+    pub fn parse_of_kernel(texts: &[String]) -> Result<Vec<Self>, String> {
+        let mut all: Vec<Self> = Vec::new();
+        for text in texts {
+            let mut words = OptionWords::of(text);
+            let rendered = |problem: WordsProblem| problem.render(text).trim_end().to_owned();
+            let (mut rule, place) = times(&mut words).map_err(rendered)?;
+            if words.next_if("when").is_some() {
+                rule.condition = Some(condition(words.take_rest(), text)?);
+            } else if let Some(other) = words.take() {
+                let near = nearest(other.text, ["by", "per", "when"]);
+                let help = near.first().map(|near| format!("did you mean `{near}`?"));
+                return Err(rendered(words.expected(KEYS_EXPECTED, Some(&other), help)));
+            }
+            let known: Vec<&str> = all.iter().map(|known| known.name.as_str()).collect();
+            rule.name = words::free_name(&rule.name, place, &known).map_err(rendered)?;
+            all.push(rule);
+        }
+        Ok(all)
+    }
+}
+
+/// All of a rule but its condition, and the place of its name, if it has one.
+fn times(words: &mut OptionWords<'_>) -> Result<(RuleOptions, Option<std::ops::Range<usize>>), WordsProblem> {
+    let name = name(words)?;
+    let written = list(words, &["over", "since", "by", "per", "when"], "an event, such as `block_rq_complete`")?;
+    match words.take() {
+        Some(word) if word.text == "over" => {}
+        other => {
+            let help = "rules about events of the kernel ask how long something took: `syscalls over 5ms`";
+            return Err(words.expected("`over LIMIT`", other.as_ref(), Some(help.to_owned())));
+        }
+    }
+    let limit = limit(words)?;
+    let pair = |name: &str| vec![format!("raw_syscalls:{name}")];
+    let (events, since) = match words.next_if("since") {
+        Some(_) => {
+            let since = list(words, &["by", "per", "when"], "an event, where the time begins")?;
+            (events(&written), events(&since))
+        }
+        // Calls are pairs by nature.
+        None if written == [CALLS] => (pair("sys_exit"), pair("sys_enter")),
+        None => {
+            let found = words.peek();
+            return Err(words.expected("`since EVENT`, where the time begins", found.as_ref(), None));
+        }
+    };
+    let (mut keys, mut per) = (Vec::new(), None);
+    loop {
+        if words.next_if("by").is_some() {
+            let Some(fields) = words.take() else { return Err(words.expected("a field, or `thread`", None, None)) };
+            keys.extend(fields.text.split(',').map(key));
+            if keys.len() > KEYS_MAX {
+                return Err(fields.problem(WordsProblemKind::ManyFields(KEYS_MAX)));
+            }
+        } else if words.next_if("per").is_some() {
+            let Some(field) = words.take() else { return Err(words.expected("a field", None, None)) };
+            per = Some(field.text.to_owned());
+        } else {
+            break;
+        }
+    }
+    if keys.is_empty() {
+        keys.push(KeyField::Thread);
+    }
+    let (name, span) = name.map_or_else(|| (plain(&written), None), |name| (name.text.to_owned(), Some(name.span)));
+    let asks = RuleQuestion { test: RuleTest::Over { limit, since, per, with_begins: false }, keys };
+    Ok((RuleOptions { name, events, asks, set: None, limits: BTreeMap::new(), condition: None }, span))
+}
+
+fn events(words: &[String]) -> Vec<String> {
+    patterns(words.iter().map(String::as_str))
+}
+
+fn condition(text: &str, of: &str) -> Result<String, String> {
+    if text.is_empty() {
+        let end = of.trim_end().len();
+        let problem = WordsProblem { span: end - "when".len()..end, kind: WordsProblemKind::NoExpression };
+        return Err(problem.render(of).trim_end().to_owned());
+    }
+    match Filter::parse(text) {
+        Ok(_) => Ok(text.trim_end().to_owned()),
+        Err(problems) => {
+            Err(problems.iter().map(|problem| problem.render(text)).collect::<String>().trim_end().to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> String {
+        let words = match RuleOptions::parse_of_kernel(&[text.to_owned()]) {
+            Ok(rules) => format!("{}: {}", rules[0].name, rules[0].words()),
+            Err(problem) => problem,
+        };
+        format!("--- {text}\n{words}\n")
+    }
+
+    #[test]
+    fn rules_about_the_kernel_are_words() {
+        let all = [
+            "syscalls over 5ms",
+            "slow: syscalls over p99 per name when comm == \"dd\"",
+            "disk: block_rq_complete over 10ms since block_rq_issue,block_rq_insert by rq",
+            "sched_switch over 1ms since sched_waking by next_tid=tid per next_comm",
+            "syscalls every 10",
+            "block_rq_complete over 5ms",
+            "syscalls over much",
+            "syscalls over 5ms bye rq",
+            "syscalls over 5ms when",
+            "syscalls over 5ms when x >",
+            "a/b: syscalls over 5ms",
+        ];
+        expect_test::expect![[r#"
+            --- syscalls over 5ms
+            syscalls: raw_syscalls:sys_exit over 5ms since raw_syscalls:sys_enter by thread
+            --- slow: syscalls over p99 per name when comm == "dd"
+            slow: raw_syscalls:sys_exit over p99 since raw_syscalls:sys_enter by thread per name when comm == "dd"
+            --- disk: block_rq_complete over 10ms since block_rq_issue,block_rq_insert by rq
+            disk: block_rq_complete over 10ms since block_rq_issue,block_rq_insert by rq
+            --- sched_switch over 1ms since sched_waking by next_tid=tid per next_comm
+            sched_switch: sched_switch over 1ms since sched_waking by next_tid=tid per next_comm
+            --- syscalls every 10
+            expected `over LIMIT`, found `every`
+                syscalls every 10
+                         ^^^^^
+            help: rules about events of the kernel ask how long something took: `syscalls over 5ms`
+            --- block_rq_complete over 5ms
+            expected `since EVENT`, where the time begins, found the end
+                block_rq_complete over 5ms
+                                          ^
+            --- syscalls over much
+            `much` is no limit
+                syscalls over much
+                              ^^^^
+            help: a limit is a time, such as `5ms`, or a percentile with at most four digits behind the point, such as `p99.9`
+            --- syscalls over 5ms bye rq
+            expected `by FIELD`, `per FIELD`, `when EXPRESSION` or the end, found `bye`
+                syscalls over 5ms bye rq
+                                  ^^^
+            help: did you mean `by`?
+            --- syscalls over 5ms when
+            there is no expression behind `when`
+                syscalls over 5ms when
+                                  ^^^^
+            help: `when port == 80`
+            --- syscalls over 5ms when x >
+            found the end, expected a value: a field, a number, a text, or `(`
+                x >
+                   ^
+            --- a/b: syscalls over 5ms
+            a name has 1 to 64 letters, digits, `-`, `_` and `.`
+                a/b: syscalls over 5ms
+                ^^^^
+            help: it stands before the rest, with a colon: `end: ...`
+        "#]].assert_eq(&all.map(told).concat());
+    }
+}
