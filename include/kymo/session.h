@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -63,6 +64,15 @@ struct kymo_rule {
     uint64_t limit; /* its limit: nanoseconds, or events */
 };
 
+/*
+ * A rule about events of the kernel: its limit and counts are in memory that this program shares with the kernel, so that moving one
+ * and reading the others takes no system call. The fields are for the functions below.
+ */
+struct kymo_shared_rule {
+    void *memory;
+    size_t bytes, limit_at, counts_at, between, counts;
+};
+
 enum kymo_session_result {
     KYMO_SESSION_DONE = 0,
     KYMO_SESSION_NO_RECORDER = -1, /* no recorder runs for this program */
@@ -74,6 +84,8 @@ enum kymo_session_result {
 #ifndef KYMO_OFF
 int kymo_session_ask(const char *session, const char *verb, const char *argument, long long timeout_ms, char *error, size_t size);
 int kymo_session_read(const char *session, const char *verb, const char *argument, uint64_t *numbers, size_t count, char *error, size_t size);
+int kymo_session_map(const char *session, const char *rule, struct kymo_shared_rule *shared, char *error, size_t size);
+void kymo_session_unmap(struct kymo_shared_rule *shared);
 #endif
 
 #ifdef __cplusplus
@@ -209,6 +221,60 @@ static KYMO_INNER_UNUSED int kymo_session_rule(struct kymo_session *session, con
     counts->forgotten = numbers[3];
     counts->limit = numbers[4];
     return result;
+}
+
+/*
+ * Shares the limit and the counts of a rule about events of the kernel (`kymo record --kernel-only`). Rules with kinds (`per FIELD`) have
+ * many limits, and are refused. kymo_shared_rule_end gives the memory back.
+ */
+static KYMO_INNER_UNUSED int kymo_session_share_rule(struct kymo_session *session, const char *rule, struct kymo_shared_rule *shared)
+{
+    memset(shared, 0, sizeof *shared);
+#ifdef KYMO_OFF
+    return kymo_inner_session(session, "share", rule, 0);
+#else
+    return kymo_session_map(session->name, rule, shared, session->error, sizeof session->error);
+#endif
+}
+
+static KYMO_INNER_UNUSED uint64_t *kymo_inner_shared(const struct kymo_shared_rule *shared, size_t at)
+{
+    return (uint64_t *)((char *)shared->memory + at);
+}
+
+/* Sets the limit, in nanoseconds; 0: that of a running percentile. No system call; nothing without memory. */
+static KYMO_INNER_UNUSED void kymo_shared_rule_set_limit(struct kymo_shared_rule *shared, uint64_t nanos)
+{
+    if (shared->memory)
+        __atomic_store_n(kymo_inner_shared(shared, shared->limit_at), nanos, __ATOMIC_RELAXED);
+}
+
+/* Its limit in nanoseconds now, and the events that it has kept and let go until now. No system call. */
+static KYMO_INNER_UNUSED struct kymo_rule kymo_shared_rule_read(const struct kymo_shared_rule *shared)
+{
+    struct kymo_rule rule;
+    size_t number;
+    memset(&rule, 0, sizeof rule);
+    if (!shared->memory)
+        return rule;
+    rule.limit = __atomic_load_n(kymo_inner_shared(shared, shared->limit_at), __ATOMIC_RELAXED);
+    for (number = 0; number < shared->counts; ++number) {
+        const uint64_t *counts = kymo_inner_shared(shared, shared->counts_at + number * shared->between);
+        rule.kept += __atomic_load_n(counts, __ATOMIC_RELAXED);
+        rule.let_go += __atomic_load_n(counts + 1, __ATOMIC_RELAXED);
+        rule.unknown += __atomic_load_n(counts + 2, __ATOMIC_RELAXED);
+    }
+    return rule;
+}
+
+/* The memory is not needed any more. */
+static KYMO_INNER_UNUSED void kymo_shared_rule_end(struct kymo_shared_rule *shared)
+{
+#ifndef KYMO_OFF
+    if (shared->memory)
+        kymo_session_unmap(shared);
+#endif
+    memset(shared, 0, sizeof *shared);
 }
 
 /* Events of the session until now, losses, bytes and snapshots. */

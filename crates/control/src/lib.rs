@@ -34,7 +34,10 @@ extern crate std;
 mod socket;
 
 use core::fmt;
+use core::sync::atomic::Ordering::Relaxed;
 use core::time::Duration;
+
+pub use socket::unmap;
 
 /// Bytes of a request, and of a reply.
 pub const MESSAGE_BYTES_MAX: usize = 4096;
@@ -317,11 +320,21 @@ impl<'n> ControlledSession<'n> {
         Ok(ControlledRule { kept, let_go, unknown, forgotten, limit })
     }
 
+    /// Shares the memory of a rule about events of the kernel: from then on, its limit is set and its counts are read without a system
+    /// call. Rules with kinds have many limits, and are refused.
+    ///
+    /// # Errors
+    ///
+    /// See [`start`](Self::start); the kernel does not map the memory.
+    pub fn share(&self, rule: &str) -> Result<SharedRule, ControlError> {
+        let (said, file) = self.ask_with_file("share", &[rule])?;
+        let [bytes, limit_at, counts_at, between, counts] = numbers_of(&said).map(|number| number as usize);
+        let memory = socket::SharedMemory::map(&file, bytes)?;
+        Ok(SharedRule { memory, places: SharedPlaces { limit_at, counts_at, between, counts } })
+    }
+
     fn numbers<const COUNT: usize>(&self, verb: &str, argument: &str) -> Result<[u64; COUNT], ControlError> {
-        let said = self.ask(verb, argument)?;
-        let mut words = said.as_str().split(' ');
-        // A later recorder may say more, and an earlier one less.
-        Ok(core::array::from_fn(|_| words.next().and_then(|word| word.parse().ok()).unwrap_or(0)))
+        self.ask(verb, argument).map(|said| numbers_of(&said))
     }
 
     /// The session records events of this program that match a pattern of `provider:name`, such as `net:*`.
@@ -385,6 +398,11 @@ impl<'n> ControlledSession<'n> {
 
     /// The same, with an argument of these parts.
     fn ask_parts(&self, verb: &str, argument: &[&str]) -> Result<MessageText, ControlError> {
+        self.ask_with_file(verb, argument).map(|(said, _)| said)
+    }
+
+    /// The same, with the file of the reply.
+    fn ask_with_file(&self, verb: &str, argument: &[&str]) -> Result<(MessageText, socket::ReplyFile), ControlError> {
         let mut line = Line::default();
         let name = self.name.unwrap_or("");
         let is_plain = |text: &&str| !text.bytes().any(|byte| byte < b' ');
@@ -394,8 +412,76 @@ impl<'n> ControlledSession<'n> {
             return Err(ControlError::new(ControlErrorKind::Refused, "a request is one line of at most 4096 bytes"));
         }
         let mut reply = [0; MESSAGE_BYTES_MAX];
-        let said = socket::exchange(line.as_bytes(), &mut reply, PATIENCE)?;
-        understood(said)
+        let (said, file) = socket::exchange(line.as_bytes(), &mut reply, PATIENCE)?;
+        understood(said).map(|said| (said, file))
+    }
+}
+
+/// Numbers of a reply. A later recorder may say more, and an earlier one less.
+fn numbers_of<const COUNT: usize>(said: &MessageText) -> [u64; COUNT] {
+    let mut words = said.as_str().split(' ');
+    core::array::from_fn(|_| words.next().and_then(|word| word.parse().ok()).unwrap_or(0))
+}
+
+/// A rule about events of the kernel: its limit and counts are in memory that this program shares with the kernel.
+///
+/// ```no_run
+/// # use kymo_control::ControlledSession;
+/// let slow = ControlledSession::own().share("slow")?;
+/// slow.set_limit(5_000_000);
+/// let counts = slow.counts();
+/// println!("{} of {} calls took longer", counts.kept, counts.kept + counts.let_go);
+/// # Ok::<(), kymo_control::ControlError>(())
+/// ```
+#[derive(Debug)]
+pub struct SharedRule {
+    memory: socket::SharedMemory,
+    places: SharedPlaces,
+}
+
+/// Places in the memory of a rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SharedPlaces {
+    /// Where the limit is.
+    pub limit_at: usize,
+    /// Where counts begin: each has four numbers, those that were kept, let go, are of those kept without a begin, or lost.
+    pub counts_at: usize,
+    /// Bytes between two of them.
+    pub between: usize,
+    /// How many there are.
+    pub counts: usize,
+}
+
+impl SharedRule {
+    /// Sets the limit, in nanoseconds; 0: that of a running percentile.
+    pub fn set_limit(&self, nanos: u64) {
+        if let Some(word) = self.memory.word(self.places.limit_at) {
+            word.store(nanos, Relaxed);
+        }
+    }
+
+    /// The limit, in nanoseconds; 0: that of a running percentile.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.memory.word(self.places.limit_at).map_or(0, |word| word.load(Relaxed))
+    }
+
+    /// Events that the rule has kept and let go until now.
+    #[must_use]
+    pub fn counts(&self) -> ControlledRule {
+        let SharedPlaces { counts_at, between, counts, .. } = self.places;
+        let sum = |number: usize| {
+            let places = (0..counts).map(|count| counts_at + count * between + 8 * number);
+            places.filter_map(|at| self.memory.word(at)).map(|word| word.load(Relaxed)).sum()
+        };
+        ControlledRule { kept: sum(0), let_go: sum(1), unknown: sum(2), forgotten: 0, limit: self.limit() }
+    }
+
+    /// The memory, its bytes, and the places in it: the caller gives the memory back, with [`unmap`].
+    #[must_use]
+    pub fn into_raw(self) -> (*mut u8, usize, SharedPlaces) {
+        let (begin, bytes) = self.memory.into_raw();
+        (begin, bytes, self.places)
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code, reason = "system calls")]
 
+use core::sync::atomic::AtomicU64;
 use core::time::Duration;
 
 use crate::{ControlError, ControlErrorKind};
@@ -24,9 +25,17 @@ fn nobody() -> ControlError {
     ControlError::new(ControlErrorKind::NoRecorder, "no recorder runs for this program")
 }
 
-/// Sends a line, and returns the reply's without its end. The recorder may ask for more time.
-pub(crate) fn exchange<'r>(line: &[u8], reply: &'r mut [u8], patience: Duration) -> Result<&'r [u8], ControlError> {
+/// A file that a reply has.
+pub(crate) struct ReplyFile(Option<Socket>);
+
+/// Sends a line, and returns the reply's without its end, and its file. The recorder may ask for more time.
+pub(crate) fn exchange<'r>(
+    line: &[u8],
+    reply: &'r mut [u8],
+    patience: Duration,
+) -> Result<(&'r [u8], ReplyFile), ControlError> {
     let socket = connect()?;
+    let mut file = ReplyFile(None);
     let mut sent = 0;
     while sent < line.len() {
         // Safety: the bytes are there. No signal is raised if the other side is gone.
@@ -49,20 +58,20 @@ pub(crate) fn exchange<'r>(line: &[u8], reply: &'r mut [u8], patience: Duration)
                 reply.copy_within(end + 1..length, 0);
                 length -= end + 1;
             }
-            Some(end) => return Ok(&reply[..end]),
+            Some(end) => return Ok((&reply[..end], file)),
             None if length == reply.len() => return Err(failed()),
-            None => length += received(&socket, &mut reply[length..], patience)?,
+            None => length += received(&socket, &mut reply[length..], &mut file, patience)?,
         }
     }
 }
 
-fn received(socket: &Socket, into: &mut [u8], patience: Duration) -> Result<usize, ControlError> {
+fn received(socket: &Socket, into: &mut [u8], file: &mut ReplyFile, patience: Duration) -> Result<usize, ControlError> {
     let mut wanted = libc::pollfd { fd: socket.0, events: libc::POLLIN, revents: 0 };
     let milliseconds = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
     // Safety: there is one descriptor, and the buffer has that length.
     let (ready, now) = unsafe {
         let ready = libc::poll(&raw mut wanted, 1, milliseconds);
-        let now = if ready > 0 { libc::recv(socket.0, into.as_mut_ptr().cast(), into.len(), 0) } else { 0 };
+        let now = if ready > 0 { receive(socket, into, file) } else { 0 };
         (ready, now)
     };
     match (ready, usize::try_from(now)) {
@@ -75,6 +84,88 @@ fn received(socket: &Socket, into: &mut [u8], patience: Duration) -> Result<usiz
         _ if was_interrupted() => Ok(0),
         _ => Err(failed()),
     }
+}
+
+/// Words that a message may have beside its bytes: the head of one descriptor, and room to spare.
+const BESIDE: usize = 8;
+
+/// # Safety
+///
+/// The socket is open.
+unsafe fn receive(socket: &Socket, into: &mut [u8], file: &mut ReplyFile) -> libc::ssize_t {
+    let mut beside = [0_u64; BESIDE];
+    let mut piece = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+    // Safety: a message of zeros is one; the buffers outlive the call, and have those lengths. What the kernel has put beside the bytes
+    // lies as it says.
+    unsafe {
+        let mut message: libc::msghdr = core::mem::zeroed();
+        (message.msg_iov, message.msg_iovlen) = (&raw mut piece, 1);
+        message.msg_control = beside.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&beside) as _;
+        let now = libc::recvmsg(socket.0, &raw mut message, libc::MSG_CMSG_CLOEXEC);
+        let head = libc::CMSG_FIRSTHDR(&raw const message);
+        if now > 0 && !head.is_null() && (*head).cmsg_type == libc::SCM_RIGHTS {
+            *file = ReplyFile(Some(Socket(libc::CMSG_DATA(head).cast::<libc::c_int>().read_unaligned())));
+        }
+        now
+    }
+}
+
+/// Memory of a file, which others have, too.
+#[derive(Debug)]
+pub(crate) struct SharedMemory {
+    begin: *mut u8,
+    bytes: usize,
+}
+
+// Safety: it is memory of the process, and only read and written by atomic operations.
+unsafe impl Send for SharedMemory {}
+// Safety: see above.
+unsafe impl Sync for SharedMemory {}
+
+impl SharedMemory {
+    /// Maps it.
+    pub(crate) fn map(file: &ReplyFile, bytes: usize) -> Result<Self, ControlError> {
+        let number = file.0.as_ref().map(|file| file.0).ok_or_else(failed)?;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // Safety: a new mapping at a place of the kernel's choice, of a file that is open.
+        let begin = unsafe { libc::mmap(core::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, number, 0) };
+        if begin == libc::MAP_FAILED {
+            return Err(ControlError::new(ControlErrorKind::Failed, "the kernel does not map the memory of the rule"));
+        }
+        Ok(Self { begin: begin.cast(), bytes })
+    }
+
+    /// The word at a place; `None`: there is none.
+    pub(crate) fn word(&self, at: usize) -> Option<&AtomicU64> {
+        let is_there = at.is_multiple_of(8) && at.checked_add(8).is_some_and(|end| end <= self.bytes);
+        // Safety: it is inside of the mapping, which lives as long as this value, and aligned; others change it, so it is atomic.
+        is_there.then(|| unsafe { AtomicU64::from_ptr(self.begin.add(at).cast()) })
+    }
+
+    /// The memory is that of the caller from now on.
+    pub(crate) fn into_raw(self) -> (*mut u8, usize) {
+        let raw = (self.begin, self.bytes);
+        core::mem::forget(self);
+        raw
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        // Safety: the memory was mapped with this address and length, and no reference to it is left.
+        unsafe { unmap(self.begin, self.bytes) };
+    }
+}
+
+/// Gives memory back that [`SharedRule::into_raw`](crate::SharedRule::into_raw) has given away.
+///
+/// # Safety
+///
+/// It is given back once, and nothing uses it any more.
+pub unsafe fn unmap(begin: *mut u8, bytes: usize) {
+    // Safety: see above.
+    unsafe { libc::munmap(begin.cast(), bytes) };
 }
 
 fn connect() -> Result<Socket, ControlError> {

@@ -3,11 +3,12 @@
 #![allow(unsafe_code, reason = "texts of C")]
 #![allow(clippy::result_large_err, reason = "there is no heap: an error has its text in it")]
 
-use core::ffi::{CStr, c_char, c_int, c_longlong};
+use core::ffi::{CStr, c_char, c_int, c_longlong, c_void};
 use core::time::Duration;
 
 use kymo_control::{
     ControlError, ControlErrorKind, ControlledCounts, ControlledFirings, ControlledRule, ControlledSession,
+    SharedPlaces,
 };
 
 /// Sends a request; `state` and `wait` are two of them. Returns 1: the session records; 0: it does not, or the request
@@ -72,6 +73,62 @@ pub unsafe extern "C" fn kymo_session_read(
         found.enumerate().for_each(|(at, number)| numbers.add(at).write(number));
         answered(&asked, error, size)
     }
+}
+
+/// Memory of a rule, and places in it: as `struct kymo_shared_rule` of C.
+#[repr(C)]
+#[derive(Debug)]
+pub struct SharedRuleOfC {
+    memory: *mut c_void,
+    bytes: usize,
+    limit_at: usize,
+    counts_at: usize,
+    between: usize,
+    counts: usize,
+}
+
+/// Shares the memory of a rule about events of the kernel. Returns 0, or less, as [`kymo_session_ask`] does.
+///
+/// # Safety
+///
+/// As of [`kymo_session_ask`]; `shared` has room for the places.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kymo_session_map(
+    session: *const c_char,
+    rule: *const c_char,
+    shared: *mut SharedRuleOfC,
+    error: *mut c_char,
+    size: usize,
+) -> c_int {
+    // Safety: the caller has them.
+    let [session, rule] = [session, rule].map(|text| unsafe { text_of(text) });
+    let asked = match (session, rule) {
+        (Ok(session), Ok(rule)) => {
+            let session = session.map_or(ControlledSession::own(), ControlledSession::named);
+            session.share(rule.unwrap_or("")).map_err(told)
+        }
+        _ => Err((REFUSED, None)),
+    };
+    let asked = asked.map(|rule| {
+        let (memory, bytes, SharedPlaces { limit_at, counts_at, between, counts }) = rule.into_raw();
+        let places = SharedRuleOfC { memory: memory.cast(), bytes, limit_at, counts_at, between, counts };
+        // Safety: the caller has room for them.
+        unsafe { shared.write(places) };
+        0
+    });
+    // Safety: the caller has so many bytes.
+    unsafe { answered(&asked, error, size) }
+}
+
+/// Gives the memory of a rule back.
+///
+/// # Safety
+///
+/// `shared` was filled by [`kymo_session_map`], and is given back once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kymo_session_unmap(shared: *mut SharedRuleOfC) {
+    // Safety: see above.
+    unsafe { kymo_control::unmap((*shared).memory.cast(), (*shared).bytes) };
 }
 
 /// Numbers of an answer, at most.

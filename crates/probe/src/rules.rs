@@ -217,6 +217,20 @@ impl MappedRule {
         all
     }
 
+    /// The limit that was set, of events without a kind, in nanoseconds; 0: the running one counts.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.number(RuleMemory::slot_at(0), slot::SET)
+    }
+
+    /// Bytes of the memory, the place of that limit, that of the first counts, the bytes between two, and how many there are.
+    #[must_use]
+    pub fn places(&self) -> [usize; 5] {
+        let limit = RuleMemory::slot_at(0) + slot::SET as usize;
+        let bytes = self.shape.bytes().next_multiple_of(rustix::param::page_size());
+        [bytes, limit, self.shape.counts_at(0), memory::COUNT_BYTES, self.shape.events * self.shape.cpus]
+    }
+
     /// Events on a CPU that were kept and lost.
     #[must_use]
     pub fn lost_of(&self, cpu: u32) -> u64 {

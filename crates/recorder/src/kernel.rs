@@ -37,6 +37,7 @@ pub(crate) mod wanted;
 
 use std::collections::HashMap;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -309,6 +310,11 @@ impl KernelRecording {
     /// Rules that the kernel asks, with the limits that were set.
     pub(crate) fn rule_options(&self) -> Vec<RuleOptions> {
         self.rules.as_ref().map(RuleControl::options).unwrap_or_default()
+    }
+
+    /// The memory of a rule of the kernel, for a program.
+    pub(crate) fn shared_rule(&self, name: &str) -> Option<Result<(OwnedFd, [u64; 5]), String>> {
+        self.rules.as_ref()?.shared(name)
     }
 
     /// Sets the limit of a rule of the kernel, in words, or that of one kind; without words it is that of the question again. `None`:

@@ -13,7 +13,9 @@ mod words;
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use kymo_skew::CpuCounter;
 use serde::de::DeserializeOwned;
@@ -219,7 +221,31 @@ pub struct ControlRequest {
     pub session: Option<String>,
     /// What the request is about; may be empty.
     pub argument: String,
+    /// Where the reply's file is put, if it has one.
+    pub(crate) file: HandedFile,
 }
+
+/// A file that goes to a program with the reply.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HandedFile(Arc<Mutex<Option<OwnedFd>>>);
+
+impl HandedFile {
+    pub(crate) fn put(&self, file: OwnedFd) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
+    }
+
+    pub(crate) fn take(&self) -> Option<OwnedFd> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl PartialEq for HandedFile {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for HandedFile {}
 
 impl ControlRequest {
     /// Reads such a line; `None`: it is none.
@@ -227,7 +253,8 @@ impl ControlRequest {
         let mut parts = line.strip_prefix(CONTROL)?.splitn(3, '\t');
         let mut part = || parts.next().map(str::to_owned);
         let (verb, session, argument) = (part()?, part()?, part()?);
-        Some(Self { pid, verb, session: Some(session).filter(|session| !session.is_empty()), argument })
+        let session = Some(session).filter(|session| !session.is_empty());
+        Some(Self { pid, verb, session, argument, file: HandedFile::default() })
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::c_programs::compile;
+use crate::c_programs::{compile, library, program};
 use crate::kernel::{can_record, events, name};
 use crate::recorded::{Place, until};
 use crate::resumed::kill_recorder;
@@ -193,7 +193,8 @@ fn flight_recorders_keep_slow_calls() {
     let Some(sleeper) = Sleeper::begin() else { return };
     let place = &sleeper.place;
     let rule = "syscalls over 20ms when comm == \"flown-one\"";
-    let words = ["record", "--detach", "--mode", "overwrite", "--kernel-only", rule, "--name", "s", "--output", "trace"];
+    let words =
+        ["record", "--detach", "--mode", "overwrite", "--kernel-only", rule, "--name", "s", "--output", "trace"];
     place.says(&words, 0);
     sleeper.sleep("flown-one", 3);
     let snapshot = place.json(&["snapshot", "s", "--json"]);
@@ -240,4 +241,67 @@ fn rules_that_cannot_be_are_refused() {
         assert!(!output.status.success() && told.contains(why), "{rule}: {told}");
         assert!(!sleeper.place.path("none").exists(), "{rule}");
     }
+}
+
+/// Moves the limit of a rule of the kernel, and reads its counts.
+const SHARES: &str = r#"
+#define _GNU_SOURCE
+#include <kymo/session.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+KYMO_EVENT(app, begun, KYMO_U32(n));
+static int sleeps(struct kymo_shared_rule *shared, int times)
+{
+    for (int n = 0; n < times; n++)
+        usleep(30000);
+    return (int)kymo_shared_rule_read(shared).kept;
+}
+int main(void)
+{
+    struct kymo_session session = KYMO_SESSION_INIT;
+    struct kymo_shared_rule shared, kinds, none;
+    kymo_app_begun(1);
+    if (kymo_session_share_rule(&session, "shared", &shared)) {
+        fprintf(stderr, "%s\n", session.error);
+        return 1;
+    }
+    prctl(PR_SET_NAME, "sharing-one");
+    if (sleeps(&shared, 3) != 3 || kymo_shared_rule_read(&shared).limit != 20000000)
+        return 2;
+    kymo_shared_rule_set_limit(&shared, 10000000000);
+    if (sleeps(&shared, 2) != 3 || kymo_shared_rule_read(&shared).let_go < 2)
+        return 3;
+    struct kymo_rule rule;
+    if (kymo_session_rule(&session, "shared", &rule) || rule.limit != 10000000000 || rule.kept != 3)
+        return 4;
+    kymo_shared_rule_set_limit(&shared, 1000000);
+    if (sleeps(&shared, 2) != 5)
+        return 5;
+    kymo_shared_rule_end(&shared);
+    kymo_shared_rule_set_limit(&shared, 1);
+    if (kymo_shared_rule_read(&shared).kept)
+        return 6;
+    if (kymo_session_share_rule(&session, "kinds", &kinds) != KYMO_SESSION_REFUSED || kinds.memory)
+        return 7;
+    if (kymo_session_share_rule(&session, "none", &none) != KYMO_SESSION_REFUSED)
+        return 8;
+    fprintf(stderr, "%s\n", session.error);
+    return 0;
+}
+"#;
+
+#[test]
+fn programs_share_limits_and_counts_with_the_kernel() {
+    let Some(sleeper) = Sleeper::begin() else { return };
+    let Some(library) = library() else { return };
+    let place = &sleeper.place;
+    let program = program(&place.path("."), &library, "sharing", SHARES).display().to_string();
+    let rules = ["shared: syscalls over 20ms when comm == \"sharing-one\"", "kinds: syscalls over 1h per name"];
+    // The second rule is about the same events: both are asked.
+    let words = ["record", "--kernel-only", rules[0], "--kernel-only", rules[1], "--output", "trace", "--json", "--"];
+    let output = place.kymo(&[&words[..], &[&program]].concat()).output().expect("it starts");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{output:?}");
+    assert!(told.contains("no session of this program has a rule `none` about events of the kernel"), "{told}");
+    assert_eq!(times(&events(place, "trace"), SLEEP).len(), 5);
 }

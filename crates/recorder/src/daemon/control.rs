@@ -25,6 +25,7 @@ impl Daemon {
             "firings" => Some(numbers(&self.firings(&sessions, &request.argument)?)),
             "counts" => Some(numbers(&self.counts(&sessions))),
             "rule" => Some(numbers(&self.rule_counts(&sessions, &request.argument)?)),
+            "share" => Some(numbers(&self.share(&sessions, request)?)),
             _ => None,
         };
         if let Some(text) = answer {
@@ -163,6 +164,21 @@ impl Daemon {
             let limit = limit.max(rule.limit().unwrap_or(0));
             [kept + rule.kept, let_go + rule.let_go, unknown + rule.unknown, forgotten + rule.forgotten, limit]
         }))
+    }
+
+    /// Hands over the memory of a rule that the kernel asks; returns its bytes, where its limit is, where counts begin, how many bytes
+    /// are between two of them, and how many there are. Each has four numbers: kept, let go, unknown, lost.
+    fn share(&self, sessions: &[String], request: &ControlRequest) -> Result<[u64; 5], String> {
+        let name = &request.argument;
+        let mut its = self.sessions.iter().filter(|session| sessions.contains(&session.name));
+        let shared = its.find_map(|session| session.shared_rule(name));
+        let (file, places) = shared.ok_or_else(|| {
+            format!(
+                "no session of this program has a rule `{name}` about events of the kernel: `--kernel-only` makes one"
+            )
+        })??;
+        request.file.put(file);
+        Ok(places)
     }
 
     /// Events of these sessions until now, lost ones, bytes of their traces, and snapshots. Later versions may add numbers.

@@ -8,7 +8,9 @@
 //!
 //! A slow client keeps its thread waiting, and not the recorder.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, IoSlice, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -16,6 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use crate::daemon::bell::FolderBell;
 use crate::folder::{at, own_user};
@@ -157,6 +161,7 @@ fn control(who: u64, stream: &UnixStream, from: BufReader<&UnixStream>, say: &Sy
         return to.write_all(b"refused\tthe request is none\n");
     };
     let (answer, answered) = mpsc::channel();
+    let handed = request.file.clone();
     say.send(Heard::Asked { who, question: RecorderRequest::Control(request), answer }).map_err(io::Error::other)?;
     let reply = wait_saying(&answered, WITHOUT_A_WORD, || to.write_all(b"later\n"))?;
     let line = match reply {
@@ -164,7 +169,21 @@ fn control(who: u64, stream: &UnixStream, from: BufReader<&UnixStream>, say: &Sy
         RecorderReply::Refused { message } => format!("refused\t{}\n", message.trim_end().replace('\n', "\r")),
         _ => "refused\tthe recorder has another reply\n".to_owned(),
     };
-    to.write_all(line.as_bytes())
+    match handed.take() {
+        Some(file) => send_with(stream, line.as_bytes(), &file),
+        None => to.write_all(line.as_bytes()),
+    }
+}
+
+/// Sends a line and a file.
+fn send_with(stream: &UnixStream, line: &[u8], file: &OwnedFd) -> io::Result<()> {
+    let files = [file.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut with = SendAncillaryBuffer::new(&mut space);
+    with.push(SendAncillaryMessage::ScmRights(&files));
+    let sent = sendmsg(stream, &[IoSlice::new(line)], &mut with, SendFlags::NOSIGNAL)?;
+    let mut rest = stream;
+    rest.write_all(&line[sent..])
 }
 
 /// Waits for the recorder's reply, and reports again and again that it takes long: the recorder may

@@ -96,5 +96,6 @@ pub(super) fn begin(
     let reader = RuleReader { rings, memories: of_reader, writer, lost, bytes: Vec::new() };
     let AskedRules { options, kinds, tables, calls, .. } = asked;
     let source = RuleSource { marked, tables: Arc::new(tables), calls: Arc::new(calls) };
-    Ok((reader, Arc::new(source), RuleControl::new(options, kinds, of_control)))
+    let files = memories.into_iter().map(|(file, _)| file).zip(of_control).collect();
+    Ok((reader, Arc::new(source), RuleControl::new(options, kinds, files)))
 }

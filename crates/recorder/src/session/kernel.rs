@@ -1,5 +1,6 @@
 //! The kernel's events of a session: of which times it wants them, and its snapshots.
 
+use std::os::fd::OwnedFd;
 use std::time::SystemTime;
 
 use crate::clock::ClockDescription;
@@ -48,6 +49,12 @@ impl RecordingSession {
         let rules = kernel.rule_options();
         self.options.kernel.iter_mut().for_each(|options| options.rules.clone_from(&rules));
         Some(set)
+    }
+
+    /// The memory of a rule that the kernel asks, for a program: the file, its bytes, and the places in it. `None`: there is none of this
+    /// name.
+    pub(crate) fn shared_rule(&self, name: &str) -> Option<Result<(OwnedFd, [u64; 5]), String>> {
+        self.kernel.as_ref()?.shared_rule(name)
     }
 
     fn kernel_options(&self) -> OutputOptions {

@@ -1,6 +1,7 @@
 //! Limits and counts of rules, in the memory that programs in the kernel use.
 
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 
 use kymo_probe::helper::Helper;
 use kymo_probe::rules::{KernelRuleCounts, MappedRule};
@@ -11,19 +12,38 @@ use crate::rule::{RuleKind, RuleLimit, RuleOptions, RuleStatus, RuleTest};
 
 /// Rules that programs in the kernel ask.
 #[derive(Debug)]
-pub(in crate::kernel) struct RuleControl(Vec<ControlledRule>);
+pub(in crate::kernel) struct RuleControl(Vec<LimitedRule>);
 
 #[derive(Debug)]
-struct ControlledRule {
+struct LimitedRule {
     options: RuleOptions,
     kinds: Option<KindValues>,
+    /// For programs that share it.
+    file: OwnedFd,
     memory: MappedRule,
 }
 
 impl RuleControl {
-    pub(super) fn new(options: Vec<RuleOptions>, kinds: Vec<Option<KindValues>>, memories: Vec<MappedRule>) -> Self {
+    pub(super) fn new(
+        options: Vec<RuleOptions>,
+        kinds: Vec<Option<KindValues>>,
+        memories: Vec<(OwnedFd, MappedRule)>,
+    ) -> Self {
         let rules = options.into_iter().zip(kinds).zip(memories);
-        Self(rules.map(|((options, kinds), memory)| ControlledRule { options, kinds, memory }).collect())
+        Self(rules.map(|((options, kinds), (file, memory))| LimitedRule { options, kinds, file, memory }).collect())
+    }
+
+    /// The memory of a rule, for a program: the file, its bytes, where its limit is, where counts begin, how many bytes are between two of
+    /// them, and how many there are. `None`: there is no rule of this name.
+    pub(in crate::kernel) fn shared(&self, name: &str) -> Option<Result<(OwnedFd, [u64; 5]), String>> {
+        let rule = self.0.iter().find(|rule| rule.options.name == name)?;
+        if rule.kinds.is_some() {
+            return Some(Err(format!(
+                "rule `{name}` has a limit for each kind: requests set those, and no single word"
+            )));
+        }
+        let file = rule.file.try_clone().map_err(|error| error.to_string());
+        Some(file.map(|file| (file, rule.memory.places().map(|place| place as u64))))
     }
 
     /// The rules, with the limits that were set.
@@ -33,7 +53,7 @@ impl RuleControl {
 
     /// States for people.
     pub(in crate::kernel) fn statuses(&self) -> Vec<RuleStatus> {
-        self.0.iter().map(ControlledRule::status).collect()
+        self.0.iter().map(LimitedRule::status).collect()
     }
 
     /// Sets the limit of a rule, in words, of all events or of one kind; without words it is that of the question again. `None`: there is
@@ -61,7 +81,7 @@ impl RuleControl {
     }
 }
 
-impl ControlledRule {
+impl LimitedRule {
     /// Programs compare with these limits from now on.
     fn apply(&self) {
         let limit = match &self.options.asks.test {
@@ -78,6 +98,12 @@ impl ControlledRule {
 
     fn status(&self) -> RuleStatus {
         let KernelRuleCounts { kept, let_go, unknown, lost } = self.memory.counts();
+        // A program that shares the memory may have set another limit.
+        let mut options = self.options.clone();
+        if let (RuleTest::Over { limit, .. }, None) = (&options.asks.test, &self.kinds) {
+            let words = if let RuleLimit::Time(nanos) = limit { *nanos } else { 0 };
+            options.set = Some(self.memory.limit()).filter(|now| *now != words && *now > 0);
+        }
         let is_running = matches!(&self.options.asks.test, RuleTest::Over { limit: RuleLimit::Percentile(_), .. });
         let running = |nanos: u64| Some(nanos).filter(|nanos| is_running && *nanos > 0);
         let kinds = self.kinds.iter().flat_map(|kinds| {
@@ -90,7 +116,7 @@ impl ControlledRule {
             self.memory.kinds().into_iter().map(kind).filter(|kind| kind.events > 0)
         });
         let mut status = RuleStatus {
-            options: self.options.clone(),
+            options,
             words: self.options.words(),
             kept,
             let_go,
