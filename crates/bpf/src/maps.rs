@@ -46,6 +46,8 @@ const TYPES: [&str; 34] = [
     "arena",
 ];
 const ARRAY: u32 = 2;
+/// Perf rings of CPUs, and a ring buffer.
+const RINGS: [u32; 2] = [4, 27];
 
 /// A map of an object.
 #[derive(Clone, Debug, PartialEq)]
@@ -177,8 +179,9 @@ fn defined(elf: &ElfParts, types: &mut SectionTypes<'_>, section: usize) -> Vec<
         for member in types.members(of)? {
             define(&mut map, types, values, member);
         }
-        if map.value.is_none() && map.type_number == 27 {
-            map.value = record(types, &map.name).map(|number| values.read(number));
+        // Values of the map of perf rings are the kernel's affair: records have the type that is meant.
+        if RINGS.contains(&map.type_number) {
+            map.value = record(types, &map.name).map(|number| values.read(number)).or(map.value);
         }
         Some(map)
     };

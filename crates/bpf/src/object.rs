@@ -18,6 +18,9 @@ const LICENSE_MAX: usize = 256;
 /// Functions of code that programs call.
 const SUBPROGRAMS: &str = ".text";
 
+/// Numbers of the helper functions that write lines.
+const PRINTING_CALLS: [u32; 2] = [6, 177];
+
 /// A program of an object.
 #[derive(Clone, Debug)]
 pub struct ObjectProgram {
@@ -111,6 +114,14 @@ impl BpfObject {
     #[must_use]
     pub fn license(&self) -> Option<&str> {
         self.license.as_deref()
+    }
+
+    /// Whether any of its code writes lines with `bpf_printk`.
+    #[must_use]
+    pub fn prints(&self) -> bool {
+        let code = self.parts.elf.sections.values().filter(|section| section.is_code);
+        let mut words = code.flat_map(|section| section.bytes.as_chunks::<8>().0);
+        words.any(|word| PRINTING_CALLS.iter().any(|call| word[..2] == [0x85, 0] && word[4..] == call.to_le_bytes()))
     }
 
     /// Links a program with the functions that it calls. Its fields are where the target's types have them; without a target, as it

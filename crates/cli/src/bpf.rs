@@ -1,5 +1,6 @@
 //! `kymo bpf`
 
+mod printer;
 mod words;
 
 use std::io::{self, Write};
@@ -7,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kymo_session::bpf::{
-    AttachPoint, BpfFailure, BpfMapContents, BpfObject, BpfOutput, BpfProgramRuns, BpfQuestion, BpfRuns, BpfValueType,
+    AttachPoint, BpfFailure, BpfObject, BpfOutput, BpfProgramRuns, BpfQuestion, BpfRuns, BpfValue, BpfValueType,
     ObjectMap, ObjectProgram, bpf_refusal,
 };
 use kymo_session::{Session, Zone};
@@ -20,6 +21,7 @@ use crate::message::plain_output;
 use crate::select::selection;
 use crate::show::{self, counted};
 use crate::stop::StopReason;
+pub(crate) use printer::BpfPrinter;
 
 /// Bytes of an object at most.
 const OBJECT_MAX: u64 = 64 << 20;
@@ -29,6 +31,7 @@ const UNFIT_MAX: usize = 5;
 pub(crate) fn run(arguments: &BpfArguments) -> Result<CommandOutcome, StopReason> {
     match &arguments.command {
         BpfCommand::Show(arguments) => show(arguments),
+        BpfCommand::Run(arguments) if arguments.kernel => in_kernel(arguments),
         BpfCommand::Run(arguments) => match crate::open(&arguments.common, 0) {
             Some(session) => run_over(&Arc::new(session), arguments),
             None => Ok(CommandOutcome::Incomplete),
@@ -36,7 +39,22 @@ pub(crate) fn run(arguments: &BpfArguments) -> Result<CommandOutcome, StopReason
     }
 }
 
+#[cfg(target_os = "linux")]
+fn in_kernel(arguments: &BpfRunArguments) -> Result<CommandOutcome, StopReason> {
+    crate::record::run_object(arguments)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn in_kernel(_arguments: &BpfRunArguments) -> Result<CommandOutcome, StopReason> {
+    Err(StopReason::Usage("`--kernel` is for Linux: other systems have no eBPF in their kernels".to_owned()))
+}
+
 fn object(path: &Path) -> Result<BpfObject, StopReason> {
+    object_and_bytes(path).map(|(object, _)| object)
+}
+
+/// An object, and the bytes that it was read from.
+pub(crate) fn object_and_bytes(path: &Path) -> Result<(BpfObject, Vec<u8>), StopReason> {
     let name = path.display();
     let size = std::fs::metadata(path).map_err(|error| StopReason::unanswerable(&format!("{name}: {error}")))?.len();
     if size > OBJECT_MAX {
@@ -44,7 +62,8 @@ fn object(path: &Path) -> Result<BpfObject, StopReason> {
         return Err(StopReason::unanswerable(&sentence));
     }
     let bytes = std::fs::read(path).map_err(|error| StopReason::unanswerable(&format!("{name}: {error}")))?;
-    BpfObject::read(&bytes).map_err(|problem| StopReason::unanswerable(&format!("{name}: {problem}")))
+    let object = BpfObject::read(&bytes).map_err(|problem| StopReason::unanswerable(&format!("{name}: {problem}")))?;
+    Ok((object, bytes))
 }
 
 /// Why a program does not run in user space; `None`: it does.
@@ -170,36 +189,20 @@ fn run_over(session: &Arc<Session>, arguments: &BpfRunArguments) -> Result<Comma
     let selection = selection(session, &events, arguments.filter.as_deref(), Zone::Local)?;
     let question = BpfQuestion { selection, ..BpfQuestion::default() };
     let times = InstantFormat::new(session.times_are_unix(), Zone::Local, false);
-    let mut out = plain_output();
-    let (mut written, mut is_first) = (Ok(()), true);
+    let mut printer = BpfPrinter::new(arguments.json, times);
+    let mut written = Ok(());
     let put = |output: BpfOutput<'_>| {
-        let line = if arguments.json { output_json(&output).to_string() } else { output_line(&output, &times) };
-        is_first = false;
         if written.is_ok() {
-            written = writeln!(out, "{line}");
+            written = printer.output(&output);
         }
     };
     let runs = session.run_bpf(&object, &question, put).map_err(|failure| stop(&arguments.object, &failure))?;
     written?;
-    for map in &runs.maps {
-        if arguments.json {
-            writeln!(out, "{}", contents_json(map))?;
-            continue;
-        }
-        if !std::mem::take(&mut is_first) {
-            writeln!(out)?;
-        }
-        words::show_map(map, &mut out)?;
-    }
-    if arguments.json {
-        runs.programs.iter().try_for_each(|program| writeln!(out, "{}", runs_json(program)))?;
-    } else {
-        let ran: Vec<String> =
-            runs.programs.iter().map(|program| format!("{} {}", program.name, counted(program.runs, "time"))).collect();
-        let space = if is_first { "" } else { "\n" };
-        writeln!(out, "{space}programs ran: {}", ran.join(", "))?;
-    }
-    out.flush()?;
+    printer.maps(&runs.maps)?;
+    let objects: Vec<Value> = runs.programs.iter().map(runs_json).collect();
+    let ran: Vec<String> =
+        runs.programs.iter().map(|program| format!("{} {}", program.name, counted(program.runs, "time"))).collect();
+    printer.end(&format!("programs ran: {}", ran.join(", ")), &objects)?;
     let outcome = show::report(&runs.report, arguments.common.strict);
     Ok(if tell(&runs) { outcome } else { CommandOutcome::Incomplete })
 }
@@ -239,46 +242,30 @@ fn tell(runs: &BpfRuns) -> bool {
     is_whole
 }
 
-fn output_line(output: &BpfOutput<'_>, times: &InstantFormat) -> String {
-    let time = |nanos: &Option<i64>| nanos.map_or_else(String::new, |nanos| format!("[{}] ", times.word(nanos)));
-    match output {
-        BpfOutput::Record { nanos, map, value } => format!("{}{}: {}", time(nanos), map.name, words::text(value)),
-        BpfOutput::Line { nanos, text } => format!("{}{text}", time(nanos)),
-    }
-}
-
-fn output_json(output: &BpfOutput<'_>) -> Value {
-    match output {
-        BpfOutput::Record { nanos, map, value } => {
-            json!({ "kind": "record", "time_ns": nanos, "map": map.name, "value": words::value_json(value) })
-        }
-        BpfOutput::Line { nanos, text } => json!({ "kind": "line", "time_ns": nanos, "text": text }),
-    }
-}
-
-fn contents_json(contents: &BpfMapContents) -> Value {
-    let is_per_cpu = contents.map.type_name().contains("percpu");
-    let entries = contents.entries.iter().map(|entry| {
-        let key = words::value_json(&entry.key);
-        let mut values = entry.values.iter().map(|(cpu, value)| (*cpu, words::value_json(value)));
-        if is_per_cpu {
-            let values: Vec<Value> = values.map(|(cpu, value)| json!({ "cpu": cpu, "value": value })).collect();
-            json!({ "key": key, "values": values })
-        } else {
-            json!({ "key": key, "value": values.next().map(|(_, value)| value) })
-        }
-    });
-    let entries: Vec<Value> = entries.collect();
-    json!({
-        "kind": "map", "name": contents.map.name, "type": contents.map.type_name(), "entries": entries,
-        "zero_entries": contents.zeros,
-    })
-}
-
 fn runs_json(program: &BpfProgramRuns) -> Value {
     let unfit: Vec<Value> = program.unfit.iter().map(|(class, why)| json!({ "class": class, "reason": why })).collect();
     json!({
         "kind": "program", "name": program.name, "events": program.events, "runs": program.runs,
         "stopped": program.stopped, "first_stop": program.first_stop, "unfit": unfit,
+    })
+}
+
+/// Members that tell the time of a record, in the order of preference.
+const TIME_MEMBERS: [&str; 5] = ["time_ns", "timestamp_ns", "ts_ns", "timestamp", "ts"];
+
+/// The time of a record by `CLOCK_MONOTONIC`, if one of its members tells it: an unsigned integer of 64 bits between two times.
+pub(crate) fn record_time(map: &ObjectMap, value: &BpfValue, earliest: u64, latest: u64) -> Option<u64> {
+    let (Some(BpfValueType::Structure { members: types, .. }), BpfValue::Members(members)) = (&map.value, value) else {
+        return None;
+    };
+    TIME_MEMBERS.iter().find_map(|name| {
+        let at = types.iter().position(|member| &*member.name == *name)?;
+        let is_time = types[at].value_type == BpfValueType::Integer { bits: 64, is_signed: false };
+        match &members.get(at)?.1 {
+            BpfValue::Integer(time) if is_time => {
+                u64::try_from(*time).ok().filter(|time| (earliest..=latest).contains(time))
+            }
+            _ => None,
+        }
     })
 }

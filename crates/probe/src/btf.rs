@@ -79,6 +79,21 @@ impl KernelTypes {
         self.typedefs.get(name.as_bytes()).copied()
     }
 
+    /// The rest of the names of typedefs that begin so.
+    pub(crate) fn typedefs_behind(&self, begin: &str) -> Vec<String> {
+        let names = self.typedefs.keys().filter_map(|name| std::str::from_utf8(name).ok()?.strip_prefix(begin));
+        let mut names: Vec<String> = names.map(str::to_owned).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Names of all functions.
+    pub(crate) fn functions(&self) -> Vec<String> {
+        let places = self.places.iter().skip(1).filter(|at| self.kind(**at) == Some(FUNCTION));
+        let names = places.filter_map(|at| self.name(self.word(*at)? as usize));
+        names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+    }
+
     /// The number of a function.
     pub(crate) fn function(&self, name: &str) -> Option<u32> {
         let is_named = |at: u32| {

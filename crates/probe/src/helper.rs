@@ -9,6 +9,7 @@
 //! Requests are structures of known words and numbers, each a message of its length and JSON. Names of events are looked up
 //! among those that the kernel has; nothing else of a request becomes part of a path. Probes are checked by [`crate::probes`].
 
+mod objects;
 mod perf;
 mod ruling;
 mod set_up;
@@ -37,6 +38,7 @@ use serde::{Deserialize, Serialize};
 use crate::call_texts::CallTexts;
 use crate::helper::ruling::BegunRules;
 use crate::helper::set_up::{known_formats, probe_events, set_up};
+use crate::objects::{EndedObject, KernelObject, LoadedObject, ObjectRefusal, ObjectRequest};
 use crate::perf_sched::SchedEvents;
 use crate::priority;
 use crate::probes::{ProbeRequest, ProbeRights, ProbedFiles};
@@ -48,6 +50,8 @@ use crate::state_iterators::{STATE_PARTS, StateIterators};
 use crate::thread_limit::ThreadLimit;
 use crate::tracefs::{CpuFiles, TraceFs, TraceFsProblem, TraceInstance};
 use crate::watch::{KernelCounts, WatchCounts, WatchRequest, WatchValue};
+
+pub use objects::ObjectProblem;
 
 /// The word that makes a process a helper.
 pub const HELPER_WORD: &str = "helper-of-the-kernel";
@@ -120,6 +124,10 @@ enum HelperRequest {
     Kind { rule: usize, value: WatchValue, nanos: u64 },
     /// To ask rules no more.
     StopRules,
+    /// To load an object; its file comes behind this.
+    LoadObject(ObjectRequest),
+    /// To detach it, and to read its tables.
+    EndObject,
     /// To let a thread of the recorder run before others.
     Hurry { thread: u32, is_first: bool },
     /// To remove all that was set up.
@@ -154,6 +162,11 @@ enum HelperReply {
     Stopped {
         missed: u64,
     },
+    /// Files of its rings come behind this.
+    ObjectLoaded(LoadedObject),
+    ObjectRefused(ObjectRefusal),
+    /// The file with the contents of its tables comes behind this.
+    ObjectEnded(EndedObject),
     Hurries,
     Ended {
         problem: Option<String>,
@@ -473,12 +486,18 @@ pub fn help(listener: &UnixListener, user: u32, rights: ProbeRights) {
         }
         let Ok((stream, _)) = listener.accept() else { break };
         let peer = rustix::net::sockopt::socket_peercred(&stream);
-        if !peer.is_ok_and(|peer| peer.uid.is_root() || peer.uid.as_raw() == user) {
+        let is_allowed = |peer: rustix::net::UCred| {
+            // Any program in the kernel is more than other processes of the user should get: only the command itself has one loaded,
+            // which started this process and is the same one after it has become its user.
+            let is_starter = rustix::process::getppid() == Some(peer.pid);
+            (peer.uid.is_root() || peer.uid.as_raw() == user) && (is_starter || !state.files.objects)
+        };
+        if !peer.is_ok_and(is_allowed) {
             continue;
         }
         let is_over = state.converse(&stream).unwrap_or(false);
-        // There is no other command that goes on with counts.
-        if is_over || state.files.watch {
+        // There is no other command that goes on with counts or an object.
+        if is_over || state.files.watch || state.files.objects {
             break;
         }
         lonely = Instant::now();
@@ -502,6 +521,8 @@ struct HelperState {
     state: Option<StateIterators>,
     /// Events that are counted.
     counting: Option<KernelCounts>,
+    /// An object of the user.
+    object: Option<KernelObject>,
 }
 
 /// What a recorder has asked for.
@@ -537,11 +558,13 @@ impl HelperState {
                 | HelperRequest::State
                 | HelperRequest::Formats { .. }
                 | HelperRequest::Hurry { .. }
-                    if self.files.watch =>
+                    if self.files.watch || self.files.objects =>
                 {
-                    let why = "the command that started the helper only counts events".to_owned();
+                    let why = "the command that started the helper records nothing".to_owned();
                     send(stream, &HelperReply::Refused { why })?;
                 }
+                HelperRequest::LoadObject(request) => self.load_object(stream, &request)?,
+                HelperRequest::EndObject => self.end_object(stream)?,
                 HelperRequest::Events => {
                     send(stream, &self.known())?;
                 }

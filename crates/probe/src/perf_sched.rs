@@ -7,6 +7,8 @@ use std::os::fd::OwnedFd;
 use crate::rings::Mapped;
 use crate::stacks::{STACK_RING_BYTES_MIN, open_sched};
 
+/// CPUs that there may be.
+const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 /// CPUs that are on.
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 /// Bytes of a ring.
@@ -88,6 +90,16 @@ pub fn is_possible() -> io::Result<()> {
 /// CPUs that are on.
 fn online() -> io::Result<Vec<u32>> {
     Ok(cpus(&std::fs::read_to_string(ONLINE)?))
+}
+
+/// CPUs that there may be.
+pub(crate) fn possible_cpus() -> Result<Vec<u32>, String> {
+    let text = std::fs::read_to_string(POSSIBLE).map_err(|error| format!("{POSSIBLE}: {error}"))?;
+    let cpus = cpus(&text);
+    if cpus.is_empty() {
+        return Err(format!("{POSSIBLE}: {:?} is no list of CPUs, such as 0-3", text.trim()));
+    }
+    Ok(cpus)
 }
 
 /// The CPUs of a list like `0-3,5`.

@@ -135,6 +135,8 @@ pub struct ProbeRights {
     pub watch: bool,
     /// Rules about events, with the same fields.
     pub rules: bool,
+    /// A user's own eBPF object, which may read anything that the kernel's verifier allows; and nothing else.
+    pub objects: bool,
 }
 
 /// Why a probe is refused.
@@ -197,17 +199,19 @@ pub(crate) struct ProbedFiles {
     pub(crate) stacks: bool,
     pub(crate) watch: bool,
     pub(crate) rules: bool,
+    pub(crate) objects: bool,
 }
 
 impl ProbedFiles {
     /// Opens files; those that are not there have no probes.
     pub(crate) fn open(rights: ProbeRights) -> Self {
-        let ProbeRights { files, functions, stacks, watch, rules } = rights;
+        let ProbeRights { files, functions, stacks, watch, rules, objects } = rights;
         let open = |path: PathBuf| {
             let file = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(&path).ok()?;
             Some((path, file))
         };
-        Self { files: files.into_iter().filter_map(open).collect(), functions, stacks, watch, rules }
+        let files = files.into_iter().filter_map(open).collect();
+        Self { files, functions, stacks, watch, rules, objects }
     }
 
     /// A path that leads to a file for this process.

@@ -94,9 +94,9 @@ impl Drop for Mapped {
     }
 }
 
-/// The ring of a CPU.
+/// A ring, of one CPU or of all.
 #[derive(Debug)]
-struct KernelRing {
+pub(crate) struct KernelRing {
     position: Mapped,
     records: Mapped,
     page: usize,
@@ -106,7 +106,7 @@ struct KernelRing {
 }
 
 impl KernelRing {
-    fn new(file: &OwnedFd, bytes: u32, page: usize) -> io::Result<Self> {
+    pub(crate) fn new(file: &OwnedFd, bytes: u32, page: usize) -> io::Result<Self> {
         if !bytes.is_power_of_two() || (bytes as usize) < page {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -116,7 +116,7 @@ impl KernelRing {
     }
 
     /// Copies all records behind `into`, each with its length before it; returns how many.
-    fn drain(&mut self, into: &mut Vec<u8>) -> u64 {
+    pub(crate) fn drain(&mut self, into: &mut Vec<u8>) -> u64 {
         let (begin, end) =
             (self.position.long(0).load(Ordering::Relaxed), self.records.long(0).load(Ordering::Acquire));
         let (mut at, mut records) = (begin, 0);
@@ -139,7 +139,7 @@ impl KernelRing {
     }
 
     /// Gives the room of drained records back.
-    fn release(&self) {
+    pub(crate) fn release(&self) {
         if self.drained > self.position.long(0).load(Ordering::Relaxed) {
             self.position.long(0).store(self.drained, Ordering::Release);
         }

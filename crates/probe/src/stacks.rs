@@ -56,6 +56,8 @@ const EXEC_NAMES: u64 = 1 << 24;
 const USE_CLOCK: u64 = 1 << 25;
 const SWITCHES: u64 = 1 << 26;
 const BUILD_IDS: u64 = 1 << 34;
+/// `PERF_FORMAT_LOST`.
+const COUNT_LOST: u64 = 1 << 4;
 const CLOSE_ON_EXEC: u64 = 1 << 3;
 /// `PERF_EVENT_IOC_ENABLE`.
 const ENABLE: u64 = 0x2400;
@@ -131,6 +133,23 @@ pub(crate) fn open_sched(cpu: u32) -> io::Result<OwnedFd> {
         ..EventAttributes::default()
     };
     open(cpu, &attributes)
+}
+
+/// Opens the event of a CPU for records that programs put out; reading its file tells how many were lost, where Linux counts them (6.0).
+pub(crate) fn open_output(cpu: u32) -> io::Result<OwnedFd> {
+    let attributes = |read_format| EventAttributes {
+        kind: TYPE_SOFTWARE,
+        size: size_of::<EventAttributes>() as u32,
+        config: BY_PROGRAM,
+        period: 1,
+        sample_type: 1 << 2 | RAW,
+        read_format,
+        flags: USE_CLOCK,
+        wakeup: 1,
+        clock: libc::CLOCK_MONOTONIC,
+        ..EventAttributes::default()
+    };
+    open(cpu, &attributes(COUNT_LOST)).or_else(|_| open(cpu, &attributes(0)))
 }
 
 /// Has an event write to the ring of another one.
@@ -373,13 +392,18 @@ impl StackRings {
     ///
     /// The kernel does not allow it, or there are not as many rings as CPUs.
     pub fn map(files: &StackFiles) -> io::Result<Self> {
+        Self::of_cpus(&files.cpus, &files.rings, files.ring_bytes)
+    }
+
+    /// Maps those of these CPUs.
+    pub(crate) fn of_cpus(cpus: &[u32], rings: &[OwnedFd], ring_bytes: u32) -> io::Result<Self> {
         let page = rustix::param::page_size();
-        let bytes = files.ring_bytes as usize;
-        if !bytes.is_power_of_two() || bytes < page || files.rings.len() != files.cpus.len() {
+        let bytes = ring_bytes as usize;
+        if !bytes.is_power_of_two() || bytes < page || rings.len() != cpus.len() {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let map = |file| Mapped::new(file, 0, page + bytes, libc::PROT_READ | libc::PROT_WRITE);
-        let rings = files.cpus.iter().zip(&files.rings);
+        let rings = cpus.iter().zip(rings);
         let rings = rings.map(|(cpu, file)| Ok(MappedStacks { cpu: *cpu, memory: map(file)?, drained: 0 }));
         Ok(Self { rings: rings.collect::<io::Result<_>>()?, page, mask: bytes as u64 - 1 })
     }

@@ -298,6 +298,11 @@ impl TraceInstance {
         file.and_then(|mut file| io::Write::write_all(&mut file, word.as_bytes())).map_err(at(&path))
     }
 
+    /// The path of a file of it.
+    pub(crate) fn place(&self, file: &str) -> PathBuf {
+        self.path.join(file)
+    }
+
     /// The group of its probes.
     #[must_use]
     pub fn group(&self) -> String {

@@ -19,7 +19,7 @@
 //! select: rules which events are recorded   folder: folders of a user   clock: clocks of traces   capture: output of commands
 //! packets: those of network interfaces
 //! prepare: counters of CPUs, before a session   probes: functions and USDT probes in files, by their names
-//! watch: events of the kernel, counted there
+//! watch: events of the kernel, counted there   objects: users' eBPF programs in the kernel
 //! ```
 
 #![cfg(target_os = "linux")]
@@ -36,6 +36,7 @@ pub mod kernel_filter;
 pub mod kernel_rule;
 mod layout;
 mod number;
+pub mod objects;
 pub mod packets;
 pub mod prepare;
 pub mod probes;

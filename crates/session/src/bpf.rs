@@ -272,7 +272,8 @@ impl<'o> BpfRunner<'o> {
             let map = &self.object.maps()[*number];
             let is_constant = map.is_read_only && map.is_variables();
             let is_table = found.definition().map_type.is_table();
-            (is_table && !is_constant).then(|| contents(map, found))
+            let entries = found.entries().map(|entry| (entry.key, entry.values));
+            (is_table && !is_constant).then(|| bpf_contents(map, entries))
         });
         let maps = contents.collect();
         BpfRuns { programs: self.programs.into_iter().map(|(_, runs)| runs).collect(), maps, lost: self.lost, report }
@@ -317,20 +318,30 @@ fn put_out(
     }
 }
 
+/// The value of a record of a ring; bytes if its type is unknown.
+#[must_use]
+pub fn bpf_record(map: &ObjectMap, bytes: &[u8]) -> BpfValue {
+    value(map.value.as_ref(), bytes)
+}
+
 fn value(value_type: Option<&BpfValueType>, bytes: &[u8]) -> BpfValue {
     value_type.map_or_else(|| BpfValue::Bytes(bytes.to_vec()), |value_type| value_type.value(bytes))
 }
 
-fn contents(map: &ObjectMap, found: &kymo_ir::machine::BpfMap) -> BpfMapContents {
-    let is_array = found.definition().map_type.name().ends_with("array") && !map.is_variables();
+/// The contents of a map with these entries: keys, and values of CPUs. Of arrays, entries that are 0 are only counted.
+pub fn bpf_contents<'e, K: AsRef<[u8]>>(
+    map: &ObjectMap,
+    all: impl IntoIterator<Item = (K, Vec<(usize, &'e [u8])>)>,
+) -> BpfMapContents {
+    let is_array = map.type_name().ends_with("array") && !map.is_variables();
     let (mut entries, mut zeros) = (Vec::new(), 0);
-    for entry in found.entries() {
-        if is_array && entry.values.iter().all(|(_, bytes)| bytes.iter().all(|byte| *byte == 0)) {
+    for (key, values) in all {
+        if is_array && values.iter().all(|(_, bytes)| bytes.iter().all(|byte| *byte == 0)) {
             zeros += 1;
             continue;
         }
-        let values = entry.values.iter().map(|(cpu, bytes)| (*cpu, value(map.value.as_ref(), bytes)));
-        entries.push(BpfEntry { key: value(map.key.as_ref(), &entry.key), values: values.collect() });
+        let values = values.iter().map(|(cpu, bytes)| (*cpu, value(map.value.as_ref(), bytes)));
+        entries.push(BpfEntry { key: value(map.key.as_ref(), key.as_ref()), values: values.collect() });
     }
     BpfMapContents { map: map.clone(), entries, zeros }
 }

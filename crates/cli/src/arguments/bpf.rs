@@ -1,10 +1,12 @@
 //! The arguments of `kymo bpf`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
 use super::Common;
+use crate::quantity::seconds;
 
 const BPF_HELP: &str = "\
 Examples:
@@ -72,10 +74,19 @@ pub(crate) struct BpfRunArguments {
     pub(crate) object: PathBuf,
     #[command(flatten)]
     pub(crate) common: Common,
+    /// Run its programs for places in the kernel there: no trace is read. Needs root (sudo); kymo goes on as the user
+    #[arg(long, conflicts_with_all = ["traces", "filter"])]
+    pub(crate) kernel: bool,
+    /// In the kernel: run this long; default: until the command ends, or Ctrl-C
+    #[arg(long, value_name = "TIME", value_parser = seconds, requires = "kernel")]
+    pub(crate) duration: Option<u64>,
     /// Only events for which this expression is true; see `kymo filter --help`
     #[arg(long, value_name = "EXPR")]
     pub(crate) filter: Option<String>,
     /// Print one JSON object on each line
     #[arg(long)]
     pub(crate) json: bool,
+    /// In the kernel: run while this command runs; programs see all of the system
+    #[arg(last = true, value_name = "COMMAND", requires = "kernel")]
+    pub(crate) command: Vec<OsString>,
 }

@@ -36,6 +36,8 @@ const STACKS: &str = "stacks";
 const WATCH: &str = "watch";
 /// The same of rules about the kernel's events.
 const RULES: &str = "rules";
+/// The same of a user's eBPF object, and of nothing else.
+const OBJECTS: &str = "objects";
 
 /// Becomes a helper, if these words ask for it; returns the exit status for the process then.
 pub(crate) fn become_helper(words: &[OsString]) -> Option<u8> {
@@ -52,9 +54,9 @@ pub(crate) fn become_helper(words: &[OsString]) -> Option<u8> {
     let most = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
     let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, most);
     let said = |wanted: &str| rights.iter().any(|word| word == wanted);
-    let [functions, stacks, watch, rules] = [FUNCTIONS, STACKS, WATCH, RULES].map(said);
+    let [functions, stacks, watch, rules, objects] = [FUNCTIONS, STACKS, WATCH, RULES, OBJECTS].map(said);
     let files = rights.iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
-    help(&listener, user, ProbeRights { files, functions, stacks, watch, rules });
+    help(&listener, user, ProbeRights { files, functions, stacks, watch, rules, objects });
     Some(0)
 }
 
@@ -99,6 +101,7 @@ fn start(rights: &ProbeRights, user: u32) -> Result<String, StopReason> {
         .args(rights.stacks.then_some(STACKS))
         .args(rights.watch.then_some(WATCH))
         .args(rights.rules.then_some(RULES))
+        .args(rights.objects.then_some(OBJECTS))
         .args(&rights.files)
         .env_clear()
         .current_dir("/")

@@ -12,6 +12,7 @@ mod doctor;
 mod kernel;
 mod kernel_list;
 mod limit;
+mod objects;
 mod place;
 mod policy;
 mod recover;
@@ -34,7 +35,7 @@ use kymo_recorder::client::{Client, ClientProblem, RECORDER_WORD};
 use kymo_recorder::protocol::{RecorderReply, RecorderRequest};
 
 use crate::CommandOutcome;
-use crate::arguments::Command;
+use crate::arguments::{BpfRunArguments, Command};
 use crate::message::write_line;
 use crate::stop::StopReason;
 
@@ -72,7 +73,16 @@ pub(crate) fn run(command: &Command) -> Result<CommandOutcome, StopReason> {
         Command::Recover(arguments) => recover::run(arguments),
         _ => unreachable!("only commands that record come here"),
     };
-    done.or_else(|problem| match problem {
+    done.or_else(outcome_of)
+}
+
+/// Runs an object of the user in the kernel.
+pub(crate) fn run_object(arguments: &BpfRunArguments) -> Result<CommandOutcome, StopReason> {
+    objects::run(arguments).or_else(outcome_of)
+}
+
+fn outcome_of(problem: RecordProblem) -> Result<CommandOutcome, StopReason> {
+    match problem {
         RecordProblem::Stop(stop) => Err(stop),
         RecordProblem::Client(problem) => {
             let text = problem.to_string();
@@ -83,7 +93,7 @@ pub(crate) fn run(command: &Command) -> Result<CommandOutcome, StopReason> {
             let is_usage = matches!(problem, ClientProblem::Refused(_) | ClientProblem::Nobody);
             Ok(if is_usage { CommandOutcome::Status(2) } else { CommandOutcome::Incomplete })
         }
-    })
+    }
 }
 
 /// Why a command failed.

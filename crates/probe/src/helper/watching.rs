@@ -97,7 +97,7 @@ impl HelperState {
 }
 
 /// Whether this process may load programs at all.
-fn may_load() -> bool {
+pub(super) fn may_load() -> bool {
     // r0 = 0; exit
     let nothing = [[0xb7, 0, 0, 0, 0, 0, 0, 0], [0x95, 0, 0, 0, 0, 0, 0, 0]];
     !KernelProgram::load(&nothing).is_err_and(|error| error.is_unavailable())

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use super::{Loaded, call};
+use super::call;
 use crate::ProbeErrorKind;
 
 const COMMAND_LOOK_UP: std::ffi::c_long = 1;
@@ -174,10 +174,10 @@ pub(crate) fn measure() -> Result<OwnedFd, ProbeErrorKind> {
 
 /// The kernel's numbers of a program.
 #[allow(unsafe_code)]
-pub(crate) fn runs(program: &Loaded) -> Result<ProgramRuns, ProbeErrorKind> {
+pub(crate) fn runs(program: BorrowedFd<'_>) -> Result<ProgramRuns, ProbeErrorKind> {
     let mut information = [0_u8; INFORMATION_BYTES];
     let mut arguments = InformationArguments {
-        object: program.0.as_raw_fd() as u32,
+        object: program.as_raw_fd() as u32,
         bytes: INFORMATION_BYTES as u32,
         information: information.as_mut_ptr() as u64,
     };

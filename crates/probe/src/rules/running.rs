@@ -16,8 +16,9 @@ use crate::error::{KernelAction, ProbeErrorKind};
 use crate::linux::tables;
 use crate::linux::{self, BpfMapShape, Loaded, MAP_MAPPABLE, MapKind};
 use crate::loading::{attach, load, map, put, spool, told};
+use crate::perf_sched;
 use crate::thread_limit::{RecordedThreads, ThreadLimit};
-use crate::watch::counting::{begins, begins_map, compiled, described, level_parts, part, possible_cpus};
+use crate::watch::counting::{begins, begins_map, compiled, described, level_parts, part};
 use crate::watch::fields::WatchSource;
 use crate::watch::program::{ReadPart, begun};
 use crate::watch::{BEGIN_KEYS_MAX, WatchValue, WatchableEvents};
@@ -77,7 +78,7 @@ impl KernelRules {
         check(requests)?;
         let events = WatchableEvents::of_this_kernel()?;
         // Also those that are off now.
-        let cpus = possible_cpus()?;
+        let cpus = perf_sched::possible_cpus()?;
         let count = cpus.iter().max().map_or(0, |cpu| cpu + 1);
         let most = (RINGS_BYTES_MAX / u64::from(count)).clamp(RING_BYTES_MIN, RING_BYTES_MAX);
         let ring_bytes = 1_u32 << ring_bytes.clamp(RING_BYTES_MIN, most).ilog2();
@@ -143,7 +144,7 @@ impl KernelRules {
     /// Programs are attached no more. Returns the times that one did not run, because it ran already on that CPU.
     pub(crate) fn stop(&mut self) -> u64 {
         self.links.clear();
-        self.programs.iter().filter_map(|program| tables::runs(program).ok()).map(|runs| runs.missed).sum()
+        self.programs.iter().filter_map(|program| tables::runs(program.as_fd()).ok()).map(|runs| runs.missed).sum()
     }
 
     /// Sets the limit of a kind, also of one of which no event has come.

@@ -23,8 +23,6 @@ use crate::linux::{BpfMapShape, Loaded, MapKind};
 use crate::loading::{attach, load, map, told};
 use crate::perf_sched;
 
-/// CPUs that there may be.
-const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 /// Things that have begun, at most.
 const BEGINS_MAX: u32 = 1 << 16;
 /// Bytes of the rows at most, with the numbers of each CPU.
@@ -79,7 +77,7 @@ impl KernelCounts {
         let (keys, has_buckets) = (plans[0].0.keys.clone(), plans[0].0.histogram.is_some());
         let signs = signs(&plans);
         // The kernel has a value for each.
-        let cpus = possible_cpus()?.len();
+        let cpus = perf_sched::possible_cpus()?.len();
         let value_bytes = 8 * (1 + request.events[0].sums.len());
         let (counts, bytes) = counts_map((&keys, has_buckets), value_bytes, cpus, request)?;
         let begins = begins_map(&begin_programs)?;
@@ -147,7 +145,7 @@ impl KernelCounts {
     }
 
     fn runs(&self) -> ProgramRuns {
-        let all = self.programs.iter().filter_map(|program| tables::runs(program).ok());
+        let all = self.programs.iter().filter_map(|program| tables::runs(program.as_fd()).ok());
         all.fold(ProgramRuns::default(), |all, one| ProgramRuns {
             run_ns: all.run_ns + one.run_ns,
             runs: all.runs + one.runs,
@@ -297,16 +295,6 @@ pub(crate) fn level_parts(mut all: Vec<&mut Vec<ReadPart>>) -> Result<(), String
 fn signs(plans: &[PlannedProgram]) -> Vec<bool> {
     let count = plans[0].0.sums.len();
     (0..count).map(|sum| plans.iter().any(|(plan, _)| plan.sums[sum].1)).collect()
-}
-
-/// CPUs that there may be.
-pub(crate) fn possible_cpus() -> Result<Vec<u32>, String> {
-    let text = fs::read_to_string(POSSIBLE).map_err(|error| format!("{POSSIBLE}: {error}"))?;
-    let cpus = perf_sched::cpus(&text);
-    if cpus.is_empty() {
-        return Err(format!("{POSSIBLE}: {:?} is no list of CPUs, such as 0-3", text.trim()));
-    }
-    Ok(cpus)
 }
 
 pub(crate) fn described<'t>(

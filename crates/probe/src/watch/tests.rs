@@ -228,7 +228,7 @@ fn a_helper_counts() {
                 asked.measure(true).expect("it may");
                 std::thread::sleep(std::time::Duration::from_millis(20));
                 asked.measure(false).expect("it may");
-                let why = "the command that started the helper only counts events";
+                let why = "the command that started the helper records nothing";
                 assert_eq!(asked.state().expect_err("it only counts").to_string(), why);
                 let request = crate::helper::KernelRequest {
                     events: vec!["sched:sched_switch".to_owned()],

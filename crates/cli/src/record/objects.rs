@@ -1,0 +1,258 @@
+//! `kymo bpf run OBJECT --kernel`: an object of the user runs in the kernel, and this shows the output of its programs.
+//!
+//! ```text
+//! sudo kymo bpf run OBJECT --kernel
+//!   ├─ helper, as root ── loads the object, attaches its programs; they go with it ──┐ rings and tables, as files
+//!   └─ the user again ── reads the object, shows records and maps ───────────────────┘
+//! ```
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use kymo_recorder::kernel::ProbeRights;
+use kymo_recorder::objects::{
+    AttachPlace, EndedKernelObject, HelperProblem, KernelTable, ObjectHelper, ObjectProblem, ObjectRecord,
+    ObjectRefusal, ObjectRequest, PrintedLine, RanProgram, RunningObject, TableEntry, WantedProgram, monotonic_ns,
+};
+use kymo_session::Zone;
+use kymo_session::bpf::{
+    AttachPoint, BpfMapContents, BpfObject, BpfOutput, BpfValue, ObjectMap, bpf_contents, bpf_record,
+};
+use serde_json::{Value, json};
+
+use super::RecordProblem;
+use super::child::ChildProcess;
+use super::signals::{Signals, forward};
+use crate::CommandOutcome;
+use crate::answer::words::InstantFormat;
+use crate::arguments::BpfRunArguments;
+use crate::bpf::{self, BpfPrinter};
+use crate::message::{plain_output, write_line};
+use crate::show::{self, counted};
+use crate::stop::StopReason;
+
+/// Between two looks at signals and clocks.
+const LOOK: Duration = Duration::from_millis(10);
+
+pub(super) fn run(arguments: &BpfRunArguments) -> Result<CommandOutcome, RecordProblem> {
+    let rights = ProbeRights { objects: true, ..ProbeRights::default() };
+    super::kernel::become_user(&rights)?;
+    let path = &arguments.object;
+    let name = super::kernel::helper(&rights)?;
+    // First: the helper ends with the connection, also where the object cannot be read.
+    let helper = ObjectHelper::connect(&name).map_err(broken)?;
+    let (object, bytes) = bpf::object_and_bytes(path)?;
+    let request = request(path, &object)?;
+    let signals = Signals::catch()?;
+    let running = helper.load(&bytes, &request).map_err(|problem| refused(path, problem))?;
+    let notes = [
+        running.uncounted().map(|why| format!("records that find no room in ring buffers are not counted: {why}")),
+        running.no_lines().map(|why| format!("lines of bpf_printk are not shown: {why}")),
+    ];
+    notes.iter().flatten().for_each(|note| write_line(&format!("note: {note}")));
+    let child = match &arguments.command[..] {
+        [] => None,
+        words => Some(ChildProcess::start_alone(words).map_err(|error| {
+            StopReason::Expression(format!("error: {} cannot be started: {error}\n", words[0].display()))
+        })?),
+    };
+    KernelRun::new(running, &object, arguments).run(&signals, child.as_ref())
+}
+
+/// Programs of the object that are for the kernel.
+fn request(path: &Path, object: &BpfObject) -> Result<ObjectRequest, StopReason> {
+    let stop = |why: &str| {
+        let name = path.display();
+        let help = format!("help: `kymo bpf show {name}` tells where each program can run\n");
+        StopReason::Expression(format!("error: {name}: {why}\n{help}"))
+    };
+    if object.types().is_none() {
+        let why = "it has no types (BTF), by which its maps and records are described: `clang -g` writes them";
+        return Err(StopReason::unanswerable(&format!("{}: {why}", path.display())));
+    }
+    let mut programs = Vec::new();
+    for program in object.programs() {
+        if matches!(program.attach, AttachPoint::Event(_)) {
+            write_line(&format!("note: program {} is for events of traces, and does not run here", program.name));
+            continue;
+        }
+        AttachPlace::of(&program.section).map_err(|why| stop(&format!("program {}: {why}", program.name)))?;
+        programs.push(WantedProgram { name: program.name.clone(), section: program.section.clone() });
+    }
+    if programs.is_empty() {
+        return Err(stop("no program of the object is for the kernel"));
+    }
+    Ok(ObjectRequest { programs, lines: object.prints() })
+}
+
+fn refused(path: &Path, problem: ObjectProblem) -> RecordProblem {
+    let name = path.display();
+    match problem {
+        ObjectProblem::Refused(ObjectRefusal { program, why, help, is_forbidden }) => {
+            let program = program.map_or_else(String::new, |program| format!("program {program}: "));
+            let rights = "`sudo kymo bpf run ... --kernel` has the rights, and so has a process with CAP_BPF and CAP_PERFMON; \
+                          `kymo doctor` says what is missing";
+            let help = help.or_else(|| is_forbidden.then(|| rights.to_owned()));
+            let help = help.map_or_else(String::new, |help| format!("help: {help}\n"));
+            StopReason::Expression(format!("error: {name}: {program}{}\n{help}", why.trim_end())).into()
+        }
+        ObjectProblem::Helper(problem) => StopReason::Expression(format!("error: {name}: {problem}\n")).into(),
+    }
+}
+
+/// The helper is gone.
+fn broken(problem: HelperProblem) -> RecordProblem {
+    RecordProblem::Stop(StopReason::Output(io::Error::other(problem)))
+}
+
+/// Something that a program has put out.
+enum ObjectOutput<'o> {
+    Record(&'o ObjectMap, BpfValue),
+    Line(String),
+}
+
+/// An object that runs, until it ends.
+struct KernelRun<'a> {
+    running: RunningObject,
+    object: &'a BpfObject,
+    arguments: &'a BpfRunArguments,
+    printer: BpfPrinter,
+    begun: Instant,
+}
+
+impl<'a> KernelRun<'a> {
+    fn new(running: RunningObject, object: &'a BpfObject, arguments: &'a BpfRunArguments) -> Self {
+        let printer = BpfPrinter::new(arguments.json, InstantFormat::new(true, Zone::Local, false));
+        Self { running, object, arguments, printer, begun: Instant::now() }
+    }
+
+    fn run(mut self, signals: &Signals, child: Option<&ChildProcess>) -> Result<CommandOutcome, RecordProblem> {
+        let duration = self.arguments.duration.map(Duration::from_nanos);
+        let mut status = None;
+        loop {
+            status = status.or_else(|| child.and_then(ChildProcess::status));
+            let is_over = status.is_some() || duration.is_some_and(|duration| self.begun.elapsed() >= duration);
+            let signal = signals.take();
+            if let (Some(signal), Some(child)) = (signal, child) {
+                forward(signal, child);
+            }
+            // A command that gets a signal ends by itself.
+            if is_over || signal.is_some() && child.is_none() {
+                break;
+            }
+            self.pass_on()?;
+            let left = duration.map_or(LOOK, |duration| duration.saturating_sub(self.begun.elapsed()));
+            self.running.wait(left.min(LOOK));
+        }
+        let ended = self.running.end().map_err(broken)?;
+        self.pass_on()?;
+        let is_whole = self.end(&ended)?;
+        Ok(match status {
+            Some(status) if status > 0 || is_whole => CommandOutcome::Status(status),
+            _ if is_whole => CommandOutcome::Complete,
+            _ => CommandOutcome::Incomplete,
+        })
+    }
+
+    /// Shows records and lines that came, in the order of time.
+    fn pass_on(&mut self) -> Result<(), RecordProblem> {
+        let Self { running, object, printer, .. } = self;
+        let (begun_ns, offset_ns) = (running.begun_ns(), running.offset_ns());
+        let (now, mut all) = (monotonic_ns(), Vec::new());
+        let lines = running.drain(|ObjectRecord { map, nanos, bytes }| {
+            if let Some(map) = object.maps().iter().find(|known| known.name == map) {
+                let value = bpf_record(map, bytes);
+                let nanos = nanos.or_else(|| bpf::record_time(map, &value, begun_ns, monotonic_ns())).unwrap_or(now);
+                all.push((nanos, ObjectOutput::Record(map, value)));
+            }
+        })?;
+        all.extend(
+            lines.into_iter().map(|PrintedLine { nanos, text }| (nanos.unwrap_or(now), ObjectOutput::Line(text))),
+        );
+        all.sort_by_key(|(nanos, _)| *nanos);
+        for (nanos, output) in all {
+            let nanos = Some(unix(nanos, offset_ns));
+            match output {
+                ObjectOutput::Record(map, value) => printer.output(&BpfOutput::Record { nanos, map, value })?,
+                ObjectOutput::Line(text) => printer.output(&BpfOutput::Line { nanos, text: &text })?,
+            }
+        }
+        plain_output().flush()?;
+        Ok(())
+    }
+
+    /// Shows maps and counts; whether nothing was lost.
+    fn end(&mut self, ended: &EndedKernelObject) -> Result<bool, RecordProblem> {
+        let contents = self.contents(&ended.tables);
+        self.printer.maps(&contents)?;
+        let lost = ended.lost.iter().map(|(map, records)| json!({ "kind": "lost", "map": map, "records": records }));
+        let programs = ended.programs.iter().map(|program| self.program_json(program));
+        let objects: Vec<Value> = lost.chain(programs).collect();
+        let ran: Vec<String> = ended.programs.iter().map(program_words).collect();
+        self.printer.end(&format!("programs ran: {}", ran.join(", ")), &objects)?;
+        let mut is_whole = true;
+        for (map, records) in &ended.lost {
+            write_line(&format!("warning: {} found no room in {map}", counted(*records, "record")));
+            is_whole = false;
+        }
+        for program in ended.programs.iter().filter(|program| program.missed > 0) {
+            let times = counted(program.missed, "time");
+            write_line(&format!(
+                "warning: program {} did not run {times}, because it ran already on that CPU",
+                program.name
+            ));
+            is_whole = false;
+        }
+        for table in &ended.tables {
+            if let Some(problem) = &table.problem {
+                write_line(&format!("warning: map {} cannot be read: {problem}", table.name));
+                is_whole = false;
+            }
+        }
+        Ok(is_whole)
+    }
+
+    /// Tables of the object in its order, without constants.
+    fn contents(&self, tables: &[KernelTable]) -> Vec<BpfMapContents> {
+        let maps = self.object.maps().iter().filter(|map| !(map.is_read_only && map.is_variables()));
+        let found = maps.filter_map(|map| Some((map, tables.iter().find(|table| table.name == map.name)?)));
+        let entries = |map, table: &'_ KernelTable| {
+            bpf_contents(map, table.entries.iter().map(|entry| (&entry.0, used(map, entry))))
+        };
+        found.map(|(map, table)| entries(map, table)).collect()
+    }
+
+    fn program_json(&self, program: &RanProgram) -> Value {
+        let mut programs = self.object.programs().iter();
+        let section = programs.find(|known| known.name == program.name).map(|known| &known.section);
+        json!({
+            "kind": "program", "name": program.name, "section": section, "runs": program.runs, "run_ns": program.run_ns,
+            "missed": program.missed,
+        })
+    }
+}
+
+/// Values of CPUs. Those that never used a value of their own are left out, as they are where programs run in user space.
+fn used<'t>(map: &ObjectMap, (_, values): &'t TableEntry) -> Vec<(usize, &'t [u8])> {
+    let is_per_cpu = map.type_name().contains("percpu");
+    let all = || values.iter().map(|(cpu, value)| (*cpu, &**value));
+    let used: Vec<_> = all().filter(|(_, value)| !is_per_cpu || value.iter().any(|byte| *byte != 0)).collect();
+    if used.is_empty() { all().take(1).collect() } else { used }
+}
+
+fn program_words(program: &RanProgram) -> String {
+    let RanProgram { name, runs, run_ns, .. } = program;
+    match runs {
+        None => format!("{name} an unknown number of times"),
+        Some(0) => format!("{name} 0 times"),
+        Some(runs) => {
+            let each = show::duration(i128::from(run_ns / runs));
+            format!("{name} {} ({each} each)", counted(*runs, "time"))
+        }
+    }
+}
+
+fn unix(monotonic_ns: u64, offset_ns: i64) -> i64 {
+    i64::try_from(monotonic_ns).unwrap_or(i64::MAX).saturating_add(offset_ns)
+}
