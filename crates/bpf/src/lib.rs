@@ -14,6 +14,7 @@
 mod attach;
 mod btf;
 mod core;
+mod counting;
 mod elf;
 mod extension;
 mod link;
@@ -25,6 +26,7 @@ mod value;
 
 pub use attach::AttachPoint;
 pub use btf::{BtfKind, BtfMember, BtfProblem, BtfType, BtfTypes};
+pub use counting::{COUNT_SECTION, counting_object};
 pub use extension::SourceLine;
 pub use link::LinkedProgram;
 pub use maps::ObjectMap;

@@ -92,6 +92,18 @@ impl ObjectMap {
         self.contents.is_some()
     }
 
+    /// It is variables that programs cannot change.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        self.is_read_only && self.is_variables()
+    }
+
+    /// It has records, and no keys and values.
+    #[must_use]
+    pub fn is_ring(&self) -> bool {
+        RINGS.contains(&self.type_number)
+    }
+
     /// Its definition for the machine.
     ///
     /// # Errors
@@ -180,7 +192,7 @@ fn defined(elf: &ElfParts, types: &mut SectionTypes<'_>, section: usize) -> Vec<
             define(&mut map, types, values, member);
         }
         // Values of the map of perf rings are the kernel's affair: records have the type that is meant.
-        if RINGS.contains(&map.type_number) {
+        if map.is_ring() {
             map.value = record(types, &map.name).map(|number| values.read(number)).or(map.value);
         }
         Some(map)

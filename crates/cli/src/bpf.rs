@@ -1,6 +1,7 @@
 //! `kymo bpf`
 
 mod printer;
+mod traced;
 mod words;
 
 use std::io::{self, Write};
@@ -8,8 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kymo_session::bpf::{
-    AttachPoint, BpfFailure, BpfObject, BpfOutput, BpfProgramRuns, BpfQuestion, BpfRuns, BpfValue, BpfValueType,
-    ObjectMap, ObjectProgram, bpf_refusal,
+    AttachPoint, BpfFailure, BpfObject, BpfOutput, BpfProgramRuns, BpfQuestion, BpfRuns, BpfValueType, ObjectMap,
+    ObjectProgram, bpf_refusal,
 };
 use kymo_session::{Session, Zone};
 use serde_json::{Value, json};
@@ -22,6 +23,9 @@ use crate::select::selection;
 use crate::show::{self, counted};
 use crate::stop::StopReason;
 pub(crate) use printer::BpfPrinter;
+pub(crate) use traced::TracedOutput;
+#[cfg(target_os = "linux")]
+pub(crate) use traced::record_time;
 
 /// Bytes of an object at most.
 const OBJECT_MAX: u64 = 64 << 20;
@@ -190,14 +194,24 @@ fn run_over(session: &Arc<Session>, arguments: &BpfRunArguments) -> Result<Comma
     let question = BpfQuestion { selection, ..BpfQuestion::default() };
     let times = InstantFormat::new(session.times_are_unix(), Zone::Local, false);
     let mut printer = BpfPrinter::new(arguments.json, times);
-    let mut written = Ok(());
+    let mut file = arguments
+        .output
+        .as_deref()
+        .map(|folder| TracedOutput::new(folder, &arguments.object, &object, session.times_are_unix()));
+    let mut written: Result<(), StopReason> = Ok(());
     let put = |output: BpfOutput<'_>| {
         if written.is_ok() {
-            written = printer.output(&output);
+            written = match &mut file {
+                Some(file) => file.output(&output),
+                None => printer.output(&output).map_err(StopReason::from),
+            };
         }
     };
     let runs = session.run_bpf(&object, &question, put).map_err(|failure| stop(&arguments.object, &failure))?;
     written?;
+    if let Some(file) = file {
+        file.finish(runs.end_ns, &runs.maps, runs.lost)?;
+    }
     printer.maps(&runs.maps)?;
     let objects: Vec<Value> = runs.programs.iter().map(runs_json).collect();
     let ran: Vec<String> =
@@ -247,25 +261,5 @@ fn runs_json(program: &BpfProgramRuns) -> Value {
     json!({
         "kind": "program", "name": program.name, "events": program.events, "runs": program.runs,
         "stopped": program.stopped, "first_stop": program.first_stop, "unfit": unfit,
-    })
-}
-
-/// Members that tell the time of a record, in the order of preference.
-const TIME_MEMBERS: [&str; 5] = ["time_ns", "timestamp_ns", "ts_ns", "timestamp", "ts"];
-
-/// The time of a record by `CLOCK_MONOTONIC`, if one of its members tells it: an unsigned integer of 64 bits between two times.
-pub(crate) fn record_time(map: &ObjectMap, value: &BpfValue, earliest: u64, latest: u64) -> Option<u64> {
-    let (Some(BpfValueType::Structure { members: types, .. }), BpfValue::Members(members)) = (&map.value, value) else {
-        return None;
-    };
-    TIME_MEMBERS.iter().find_map(|name| {
-        let at = types.iter().position(|member| &*member.name == *name)?;
-        let is_time = types[at].value_type == BpfValueType::Integer { bits: 64, is_signed: false };
-        match &members.get(at)?.1 {
-            BpfValue::Integer(time) if is_time => {
-                u64::try_from(*time).ok().filter(|time| (earliest..=latest).contains(time))
-            }
-            _ => None,
-        }
     })
 }

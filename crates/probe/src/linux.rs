@@ -22,8 +22,6 @@ const TYPE_TRACING: u32 = 26;
 const TYPE_SYSCALL: u32 = 31;
 /// The way to attach programs to tracepoints, with types of arguments.
 const ATTACH_TRACEPOINT: u32 = 23;
-/// The way to attach programs to ends of functions.
-const ATTACH_FUNCTION_END: u32 = 25;
 /// The way to attach programs to iterators.
 const ATTACH_ITERATOR: u32 = 28;
 /// Programs of this type have to be loaded with it.
@@ -188,11 +186,6 @@ pub(crate) fn load(instructions: &[[u8; 8]]) -> Result<Loaded, ProbeErrorKind> {
 /// Loads a program for the tracepoint with this number of its type.
 pub(crate) fn load_tracing(instructions: &[[u8; 8]], name: &str, tracepoint: u32) -> Result<Loaded, ProbeErrorKind> {
     load_shape(ProgramShape { instructions, name, kind: TYPE_TRACING, target: (ATTACH_TRACEPOINT, tracepoint) })
-}
-
-/// Loads a program for the end of the kernel's function with this number.
-pub(crate) fn load_function_end(instructions: &[[u8; 8]], name: &str, function: u32) -> Result<Loaded, ProbeErrorKind> {
-    load_shape(ProgramShape { instructions, name, kind: TYPE_TRACING, target: (ATTACH_FUNCTION_END, function) })
 }
 
 /// Loads a program that says which samples of a perf event are written.

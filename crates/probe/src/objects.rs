@@ -11,7 +11,6 @@
 
 mod attaching;
 mod lines;
-mod losses;
 mod place;
 mod reading;
 mod refusal;
@@ -29,7 +28,6 @@ use crate::perf_sched;
 use crate::rings::Mapped;
 use crate::stacks::open_output;
 use lines::PrintedLines;
-use losses::RingLosses;
 
 pub use lines::PrintedLine;
 pub use place::{AttachPlace, UnusablePlace};
@@ -124,8 +122,6 @@ pub enum LoadedContents {
 pub struct LoadedObject {
     /// Its maps.
     pub maps: Vec<LoadedMap>,
-    /// Why records that find no room in ring buffers are not counted.
-    pub uncounted: Option<String>,
     /// Why lines of `bpf_printk` are not shown, if they are wanted; their file comes last.
     pub no_lines: Option<String>,
     /// Lines were wanted, and have a file.
@@ -139,8 +135,6 @@ pub struct EndedObject {
     pub tables: Vec<TableShape>,
     /// Its programs.
     pub programs: Vec<RanProgram>,
-    /// Records that found no room, by ring buffer.
-    pub lost: Vec<(String, u64)>,
 }
 
 /// The shape of the entries of a table.
@@ -196,7 +190,6 @@ pub(crate) struct KernelObject {
     names: Vec<String>,
     attached: Vec<attaching::AttachedProgram>,
     perf: Vec<PerfRing>,
-    losses: Option<RingLosses>,
     lines: Option<PrintedLines>,
     /// As long as it is open, the kernel counts runs.
     statistics: Option<OwnedFd>,
@@ -244,21 +237,15 @@ impl KernelObject {
         }
         let names = places.iter().map(|(name, _)| (*name).to_owned()).collect();
         let statistics = tables::measure().ok();
-        let mut object =
-            Self { programs, names, attached: Vec::new(), perf: Vec::new(), losses: None, lines: None, statistics };
+        let mut object = Self { programs, names, attached: Vec::new(), perf: Vec::new(), lines: None, statistics };
         let (maps, mut files) = object.rings()?;
-        let (losses, uncounted) = match RingLosses::count(object.ring_ids(), &types) {
-            Ok(losses) => (losses, None),
-            Err(why) => (None, Some(why)),
-        };
-        object.losses = losses;
         let no_lines = request.lines.then(|| object.print_lines(&mut files)).and_then(Result::err);
         let has_lines = object.lines.is_some();
         for (name, place) in &places {
             let attached = attaching::attach(&mut object.programs, name, place)?;
             object.attached.push(attached);
         }
-        Ok((object, LoadedObject { maps, uncounted, no_lines, has_lines }, files))
+        Ok((object, LoadedObject { maps, no_lines, has_lines }, files))
     }
 
     /// Maps, and files of the rings among them.
@@ -290,15 +277,6 @@ impl KernelObject {
         Ok((maps, files))
     }
 
-    /// The kernel's numbers of ring buffers, with their names.
-    fn ring_ids(&self) -> Vec<(String, u32)> {
-        let rings = self.programs.maps().filter_map(|(name, map)| match map {
-            Map::RingBuf(data) => Some((name.to_owned(), data.info().ok()?.id())),
-            _ => None,
-        });
-        rings.collect()
-    }
-
     fn print_lines(&mut self, files: &mut Vec<OwnedFd>) -> Result<(), String> {
         let (lines, file) = PrintedLines::begin()?;
         self.lines = Some(lines);
@@ -313,7 +291,6 @@ impl KernelObject {
         for attached in std::mem::take(&mut self.attached) {
             attached.detach(&mut self.programs);
         }
-        let lost = self.losses.as_ref().map_or_else(Vec::new, RingLosses::counts);
         let cpus = perf_sched::possible_cpus()?.len();
         let mut all: Vec<(&str, &Map)> = self.programs.maps().collect();
         all.sort_unstable_by_key(|(name, _)| *name);
@@ -341,7 +318,7 @@ impl KernelObject {
             }
             shapes.push(shape);
         }
-        Ok(EndedObject { tables: shapes, programs, lost })
+        Ok(EndedObject { tables: shapes, programs })
     }
 
     fn ran(&self, name: &str) -> Option<RanProgram> {

@@ -33,6 +33,7 @@ pub struct RunningObject {
     helper: Helper,
     rings: ObjectRings,
     loaded: LoadedObject,
+    counts_losses: bool,
     /// When it was loaded, by `CLOCK_MONOTONIC`.
     begun_ns: u64,
     /// From that clock to the time since 1970.
@@ -46,7 +47,7 @@ pub struct EndedKernelObject {
     pub tables: Vec<KernelTable>,
     /// Its programs.
     pub programs: Vec<RanProgram>,
-    /// Records that found no room, by ring.
+    /// Records that found no room in perf rings, by map.
     pub lost: Vec<(String, u64)>,
 }
 
@@ -74,28 +75,51 @@ impl ObjectHelper {
         Helper::connect(name).map(Self)
     }
 
-    /// Has the bytes of an object loaded.
+    /// Has the bytes of an object loaded. Where the kernel refuses those that count losses, the object itself is loaded.
     ///
     /// # Errors
     ///
     /// Why they are not.
-    pub fn load(mut self, object: &[u8], request: &ObjectRequest) -> Result<RunningObject, ObjectProblem> {
+    pub fn load(
+        mut self,
+        object: &[u8],
+        counting: Option<&[u8]>,
+        request: &ObjectRequest,
+    ) -> Result<RunningObject, ObjectProblem> {
+        if let Some(counting) = counting {
+            match self.try_load(counting, request) {
+                Ok(loaded) => return Ok(self.running(loaded, true)),
+                Err(ObjectProblem::Refused(_)) => {}
+                Err(problem) => return Err(problem),
+            }
+        }
+        let loaded = self.try_load(object, request)?;
+        Ok(self.running(loaded, false))
+    }
+
+    fn try_load(&mut self, object: &[u8], request: &ObjectRequest) -> Result<Loading, ObjectProblem> {
         // The bytes that this process has read: the file may be another one a moment later.
         let file = memfd_create("kymo-object", MemfdFlags::CLOEXEC).map_err(io::Error::from)?;
         let mut file = File::from(file);
         file.write_all(object)?;
         let begun_ns = monotonic_ns();
         let (loaded, files) = self.0.load_object(OwnedFd::from(file), request)?;
-        let rings = ObjectRings::map(&loaded, files)?;
-        Ok(RunningObject { helper: self.0, rings, loaded, begun_ns, offset_ns: clock_offset_ns() })
+        Ok((ObjectRings::map(&loaded, files)?, loaded, begun_ns))
+    }
+
+    fn running(self, (rings, loaded, begun_ns): Loading, counts_losses: bool) -> RunningObject {
+        RunningObject { helper: self.0, rings, loaded, counts_losses, begun_ns, offset_ns: clock_offset_ns() }
     }
 }
 
+/// Rings of an object that is loaded, its description, and the time before.
+type Loading = (ObjectRings, LoadedObject, u64);
+
 impl RunningObject {
-    /// Why records that find no room in ring buffers are not counted.
+    /// Its programs count records that find no room in ring buffers.
     #[must_use]
-    pub fn uncounted(&self) -> Option<&str> {
-        self.loaded.uncounted.as_deref()
+    pub fn counts_losses(&self) -> bool {
+        self.counts_losses
     }
 
     /// Why lines of `bpf_printk` are not there.
@@ -137,8 +161,7 @@ impl RunningObject {
     /// The helper does not answer.
     pub fn end(&mut self) -> Result<EndedKernelObject, HelperProblem> {
         let (ended, file) = self.helper.end_object()?;
-        let EndedObject { tables, programs, mut lost } = ended;
-        lost.extend(self.rings.lost());
+        let (EndedObject { tables, programs }, lost) = (ended, self.rings.lost());
         let mut file = BufReader::new(file);
         let tables = tables.into_iter().map(|shape| table(shape, &mut file)).collect::<io::Result<_>>()?;
         Ok(EndedKernelObject { tables, programs, lost })

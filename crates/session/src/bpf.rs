@@ -10,17 +10,21 @@
 //! of time.
 
 mod context;
+mod fields;
+mod trace;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use kymo_bpf::LinkedProgram;
 pub use kymo_bpf::{
-    AttachPoint, BpfObject, BpfValue, BpfValueMember, BpfValueType, MachineMaps, ObjectMap, ObjectProblem,
-    ObjectProgram,
+    AttachPoint, BpfObject, BpfValue, BpfValueMember, BpfValueType, COUNT_SECTION, MachineMaps, ObjectMap,
+    ObjectProblem, ObjectProgram, counting_object,
 };
 use kymo_ir::machine::{BpfMachine, MachineProgram, RunInput, RunOutputs};
 use kymo_schema::glob;
+
+pub use self::trace::{BpfClock, BpfTrace, BpfTraceProblem};
 
 use self::context::{ContextPlan, MomentPlan};
 use crate::messages::{ClassFields, EventAt, MessageBatch, MessageRow, MessagesFailure, MessagesQuestion};
@@ -106,6 +110,8 @@ pub struct BpfRuns {
     pub maps: Vec<BpfMapContents>,
     /// Records that found no room in a ring.
     pub lost: u64,
+    /// The time of the last event that a program ran over.
+    pub end_ns: Option<i64>,
     /// The unreadable parts and the assumptions.
     pub report: Report,
 }
@@ -151,6 +157,7 @@ struct BpfRunner<'o> {
     /// Programs for each class that has occurred; the class is kept, so that no other one has its address.
     classes: HashMap<usize, (Arc<ClassFields>, Vec<ClassProgram>)>,
     lost: u64,
+    end_ns: Option<i64>,
 }
 
 /// Why a program cannot run in user space, wherever it attaches; `None`: it can.
@@ -207,7 +214,7 @@ impl<'o> BpfRunner<'o> {
         }
         let maps = object.machine_maps();
         let machine = object.machine(&maps)?;
-        Ok(Self { object, programs, maps, machine, classes: HashMap::new(), lost: 0 })
+        Ok(Self { object, programs, maps, machine, classes: HashMap::new(), lost: 0, end_ns: None })
     }
 
     fn event(&mut self, batch: &MessageBatch, at: EventAt, output: &mut impl FnMut(BpfOutput<'_>)) {
@@ -221,6 +228,7 @@ impl<'o> BpfRunner<'o> {
         for program in &self.classes[&key].1 {
             let runs = &mut self.programs[program.number].1;
             runs.runs += 1;
+            self.end_ns = nanos.or(self.end_ns);
             let moment = program.moment.at(batch, at);
             let result = match program.context.fill(batch, at) {
                 Some((mut context, data)) => {
@@ -270,13 +278,13 @@ impl<'o> BpfRunner<'o> {
     fn finish(self, report: Report) -> BpfRuns {
         let contents = self.machine.maps().iter().zip(&self.maps.of_object).filter_map(|(found, number)| {
             let map = &self.object.maps()[*number];
-            let is_constant = map.is_read_only && map.is_variables();
             let is_table = found.definition().map_type.is_table();
             let entries = found.entries().map(|entry| (entry.key, entry.values));
-            (is_table && !is_constant).then(|| bpf_contents(map, entries))
+            (is_table && !map.is_constant()).then(|| bpf_contents(map, entries))
         });
         let maps = contents.collect();
-        BpfRuns { programs: self.programs.into_iter().map(|(_, runs)| runs).collect(), maps, lost: self.lost, report }
+        let programs = self.programs.into_iter().map(|(_, runs)| runs).collect();
+        BpfRuns { programs, maps, lost: self.lost, end_ns: self.end_ns, report }
     }
 }
 

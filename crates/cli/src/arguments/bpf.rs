@@ -80,6 +80,9 @@ pub(crate) struct BpfRunArguments {
     /// In the kernel: run this long; default: until the command ends, or Ctrl-C
     #[arg(long, value_name = "TIME", value_parser = seconds, requires = "kernel")]
     pub(crate) duration: Option<u64>,
+    /// Write records and lines to a new trace in this folder instead of showing them, and the entries of maps
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
     /// Only events for which this expression is true; see `kymo filter --help`
     #[arg(long, value_name = "EXPR")]
     pub(crate) filter: Option<String>,

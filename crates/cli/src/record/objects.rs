@@ -17,7 +17,8 @@ use kymo_recorder::objects::{
 };
 use kymo_session::Zone;
 use kymo_session::bpf::{
-    AttachPoint, BpfMapContents, BpfObject, BpfOutput, BpfValue, ObjectMap, bpf_contents, bpf_record,
+    AttachPoint, BpfMapContents, BpfObject, BpfOutput, BpfValue, COUNT_SECTION, ObjectMap, bpf_contents, bpf_record,
+    counting_object,
 };
 use serde_json::{Value, json};
 
@@ -27,11 +28,13 @@ use super::signals::{Signals, forward};
 use crate::CommandOutcome;
 use crate::answer::words::InstantFormat;
 use crate::arguments::BpfRunArguments;
-use crate::bpf::{self, BpfPrinter};
+use crate::bpf::{self, BpfPrinter, TracedOutput};
 use crate::message::{plain_output, write_line};
 use crate::show::{self, counted};
 use crate::stop::StopReason;
 
+/// Records of a trace may come so late for the order of time.
+const LATE_MAX_NS: u64 = 1_000_000_000;
 /// Between two looks at signals and clocks.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -45,19 +48,24 @@ pub(super) fn run(arguments: &BpfRunArguments) -> Result<CommandOutcome, RecordP
     let (object, bytes) = bpf::object_and_bytes(path)?;
     let request = request(path, &object)?;
     let signals = Signals::catch()?;
-    let running = helper.load(&bytes, &request).map_err(|problem| refused(path, problem))?;
-    let notes = [
-        running.uncounted().map(|why| format!("records that find no room in ring buffers are not counted: {why}")),
-        running.no_lines().map(|why| format!("lines of bpf_printk are not shown: {why}")),
-    ];
-    notes.iter().flatten().for_each(|note| write_line(&format!("note: {note}")));
+    let counting = counting_object(&bytes);
+    let running = helper.load(&bytes, counting.as_deref(), &request).map_err(|problem| refused(path, problem))?;
+    if counting.is_some() && !running.counts_losses() {
+        write_line(
+            "note: records that find no room in ring buffers are not counted: the kernel does not take programs that do",
+        );
+    }
+    if let Some(why) = running.no_lines() {
+        write_line(&format!("note: lines of bpf_printk are not shown: {why}"));
+    }
+    let run = KernelRun::new(running, &object, arguments)?;
     let child = match &arguments.command[..] {
         [] => None,
         words => Some(ChildProcess::start_alone(words).map_err(|error| {
             StopReason::Expression(format!("error: {} cannot be started: {error}\n", words[0].display()))
         })?),
     };
-    KernelRun::new(running, &object, arguments).run(&signals, child.as_ref())
+    run.run(&signals, child.as_ref())
 }
 
 /// Programs of the object that are for the kernel.
@@ -118,13 +126,23 @@ struct KernelRun<'a> {
     object: &'a BpfObject,
     arguments: &'a BpfRunArguments,
     printer: BpfPrinter,
+    /// Where records and lines go, if they are not shown.
+    file: Option<TracedOutput<'a>>,
     begun: Instant,
 }
 
 impl<'a> KernelRun<'a> {
-    fn new(running: RunningObject, object: &'a BpfObject, arguments: &'a BpfRunArguments) -> Self {
+    fn new(
+        running: RunningObject,
+        object: &'a BpfObject,
+        arguments: &'a BpfRunArguments,
+    ) -> Result<Self, RecordProblem> {
         let printer = BpfPrinter::new(arguments.json, InstantFormat::new(true, Zone::Local, false));
-        Self { running, object, arguments, printer, begun: Instant::now() }
+        let file = arguments.output.as_deref().map(|folder| {
+            let mut file = TracedOutput::new(folder, &arguments.object, object, true);
+            file.begin(running.offset_ns()).map(|()| file)
+        });
+        Ok(Self { running, object, arguments, printer, file: file.transpose()?, begun: Instant::now() })
     }
 
     fn run(mut self, signals: &Signals, child: Option<&ChildProcess>) -> Result<CommandOutcome, RecordProblem> {
@@ -157,7 +175,7 @@ impl<'a> KernelRun<'a> {
 
     /// Shows records and lines that came, in the order of time.
     fn pass_on(&mut self) -> Result<(), RecordProblem> {
-        let Self { running, object, printer, .. } = self;
+        let Self { running, object, printer, file, .. } = self;
         let (begun_ns, offset_ns) = (running.begun_ns(), running.offset_ns());
         let (now, mut all) = (monotonic_ns(), Vec::new());
         let lines = running.drain(|ObjectRecord { map, nanos, bytes }| {
@@ -173,10 +191,17 @@ impl<'a> KernelRun<'a> {
         all.sort_by_key(|(nanos, _)| *nanos);
         for (nanos, output) in all {
             let nanos = Some(unix(nanos, offset_ns));
-            match output {
-                ObjectOutput::Record(map, value) => printer.output(&BpfOutput::Record { nanos, map, value })?,
-                ObjectOutput::Line(text) => printer.output(&BpfOutput::Line { nanos, text: &text })?,
+            let output = match &output {
+                ObjectOutput::Record(map, value) => BpfOutput::Record { nanos, map, value: value.clone() },
+                ObjectOutput::Line(text) => BpfOutput::Line { nanos, text },
+            };
+            match file {
+                Some(file) => file.output(&output)?,
+                None => printer.output(&output)?,
             }
+        }
+        if let Some(file) = file {
+            file.settle(unix(now.saturating_sub(LATE_MAX_NS), offset_ns))?;
         }
         plain_output().flush()?;
         Ok(())
@@ -185,14 +210,19 @@ impl<'a> KernelRun<'a> {
     /// Shows maps and counts; whether nothing was lost.
     fn end(&mut self, ended: &EndedKernelObject) -> Result<bool, RecordProblem> {
         let contents = self.contents(&ended.tables);
+        let all_lost: Vec<(String, u64)> = self.lost(ended);
+        if let Some(file) = self.file.take() {
+            let lost = all_lost.iter().map(|(_, records)| records).sum();
+            file.finish(Some(unix(monotonic_ns(), self.running.offset_ns())), &contents, lost)?;
+        }
         self.printer.maps(&contents)?;
-        let lost = ended.lost.iter().map(|(map, records)| json!({ "kind": "lost", "map": map, "records": records }));
+        let lost = all_lost.iter().map(|(map, records)| json!({ "kind": "lost", "map": map, "records": records }));
         let programs = ended.programs.iter().map(|program| self.program_json(program));
         let objects: Vec<Value> = lost.chain(programs).collect();
         let ran: Vec<String> = ended.programs.iter().map(program_words).collect();
         self.printer.end(&format!("programs ran: {}", ran.join(", ")), &objects)?;
         let mut is_whole = true;
-        for (map, records) in &ended.lost {
+        for (map, records) in &all_lost {
             write_line(&format!("warning: {} found no room in {map}", counted(*records, "record")));
             is_whole = false;
         }
@@ -213,9 +243,24 @@ impl<'a> KernelRun<'a> {
         Ok(is_whole)
     }
 
+    /// Records that found no room: in the only ring buffer, or in any of them; and in perf rings.
+    fn lost(&self, ended: &EndedKernelObject) -> Vec<(String, u64)> {
+        let count = ended.tables.iter().find(|table| table.name == COUNT_SECTION).and_then(|table| {
+            let (_, values) = table.entries.first()?;
+            values.first()?.1.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes))
+        });
+        let mut rings = self.object.maps().iter().filter(|map| map.type_name() == "ringbuf");
+        let name = match (rings.next(), rings.next()) {
+            (Some(only), None) => only.name.clone(),
+            _ => "ring buffers".to_owned(),
+        };
+        let counted = count.filter(|count| *count > 0).map(|count| (name, count));
+        counted.into_iter().chain(ended.lost.iter().cloned()).collect()
+    }
+
     /// Tables of the object in its order, without constants.
     fn contents(&self, tables: &[KernelTable]) -> Vec<BpfMapContents> {
-        let maps = self.object.maps().iter().filter(|map| !(map.is_read_only && map.is_variables()));
+        let maps = self.object.maps().iter().filter(|map| !map.is_constant());
         let found = maps.filter_map(|map| Some((map, tables.iter().find(|table| table.name == map.name)?)));
         let entries = |map, table: &'_ KernelTable| {
             bpf_contents(map, table.entries.iter().map(|entry| (&entry.0, used(map, entry))))
