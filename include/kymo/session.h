@@ -249,6 +249,12 @@ static KYMO_INNER_UNUSED void kymo_shared_rule_set_limit(struct kymo_shared_rule
         __atomic_store_n(kymo_inner_shared(shared, shared->limit_at), nanos, __ATOMIC_RELAXED);
 }
 
+/* Opens a gate: a rule without a limit (`when`, `between`) keeps events from now on, or none. No system call; nothing without memory. */
+static KYMO_INNER_UNUSED void kymo_shared_rule_set_open(struct kymo_shared_rule *shared, int is_open)
+{
+    kymo_shared_rule_set_limit(shared, is_open ? 0 : 1);
+}
+
 /* Its limit in nanoseconds now, and the events that it has kept and let go until now. No system call. */
 static KYMO_INNER_UNUSED struct kymo_rule kymo_shared_rule_read(const struct kymo_shared_rule *shared)
 {

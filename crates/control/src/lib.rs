@@ -33,6 +33,8 @@ extern crate std;
 #[cfg_attr(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))), path = "elsewhere.rs")]
 mod socket;
 
+mod shared;
+
 use core::fmt;
 use core::sync::atomic::Ordering::Relaxed;
 use core::time::Duration;
@@ -329,7 +331,7 @@ impl<'n> ControlledSession<'n> {
     pub fn share(&self, rule: &str) -> Result<SharedRule, ControlError> {
         let (said, file) = self.ask_with_file("share", &[rule])?;
         let [bytes, limit_at, counts_at, between, counts] = numbers_of(&said).map(|number| number as usize);
-        let memory = socket::SharedMemory::map(&file, bytes)?;
+        let memory = shared::SharedMemory::map(file, bytes)?;
         Ok(SharedRule { memory, places: SharedPlaces { limit_at, counts_at, between, counts } })
     }
 
@@ -398,11 +400,13 @@ impl<'n> ControlledSession<'n> {
 
     /// The same, with an argument of these parts.
     fn ask_parts(&self, verb: &str, argument: &[&str]) -> Result<MessageText, ControlError> {
-        self.ask_with_file(verb, argument).map(|(said, _)| said)
+        let (said, file) = self.ask_with_file(verb, argument)?;
+        file.into_iter().for_each(socket::close);
+        Ok(said)
     }
 
     /// The same, with the file of the reply.
-    fn ask_with_file(&self, verb: &str, argument: &[&str]) -> Result<(MessageText, socket::ReplyFile), ControlError> {
+    fn ask_with_file(&self, verb: &str, argument: &[&str]) -> Result<(MessageText, Option<i32>), ControlError> {
         let mut line = Line::default();
         let name = self.name.unwrap_or("");
         let is_plain = |text: &&str| !text.bytes().any(|byte| byte < b' ');
@@ -413,7 +417,13 @@ impl<'n> ControlledSession<'n> {
         }
         let mut reply = [0; MESSAGE_BYTES_MAX];
         let (said, file) = socket::exchange(line.as_bytes(), &mut reply, PATIENCE)?;
-        understood(said).map(|said| (said, file))
+        match understood(said) {
+            Ok(said) => Ok((said, file)),
+            Err(error) => {
+                file.into_iter().for_each(socket::close);
+                Err(error)
+            }
+        }
     }
 }
 
@@ -435,7 +445,7 @@ fn numbers_of<const COUNT: usize>(said: &MessageText) -> [u64; COUNT] {
 /// ```
 #[derive(Debug)]
 pub struct SharedRule {
-    memory: socket::SharedMemory,
+    memory: shared::SharedMemory,
     places: SharedPlaces,
 }
 
@@ -458,6 +468,11 @@ impl SharedRule {
         if let Some(word) = self.memory.word(self.places.limit_at) {
             word.store(nanos, Relaxed);
         }
+    }
+
+    /// Opens a gate: a rule without a limit (`when`, `between`) keeps events from now on, or none.
+    pub fn set_open(&self, is_open: bool) {
+        self.set_limit(u64::from(!is_open));
     }
 
     /// The limit, in nanoseconds; 0: that of a running percentile.

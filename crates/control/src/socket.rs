@@ -2,13 +2,21 @@
 
 #![allow(unsafe_code, reason = "system calls")]
 
-use core::sync::atomic::AtomicU64;
 use core::time::Duration;
 
 use crate::{ControlError, ControlErrorKind};
 
 /// An open socket.
 struct Socket(libc::c_int);
+
+impl Socket {
+    /// The descriptor is the caller's from now on.
+    fn into_number(self) -> i32 {
+        let number = self.0;
+        core::mem::forget(self);
+        number
+    }
+}
 
 impl Drop for Socket {
     fn drop(&mut self) {
@@ -25,17 +33,14 @@ fn nobody() -> ControlError {
     ControlError::new(ControlErrorKind::NoRecorder, "no recorder runs for this program")
 }
 
-/// A file that a reply has.
-pub(crate) struct ReplyFile(Option<Socket>);
-
 /// Sends a line, and returns the reply's without its end, and its file. The recorder may ask for more time.
 pub(crate) fn exchange<'r>(
     line: &[u8],
     reply: &'r mut [u8],
     patience: Duration,
-) -> Result<(&'r [u8], ReplyFile), ControlError> {
+) -> Result<(&'r [u8], Option<i32>), ControlError> {
     let socket = connect()?;
-    let mut file = ReplyFile(None);
+    let mut file = None;
     let mut sent = 0;
     while sent < line.len() {
         // Safety: the bytes are there. No signal is raised if the other side is gone.
@@ -58,14 +63,19 @@ pub(crate) fn exchange<'r>(
                 reply.copy_within(end + 1..length, 0);
                 length -= end + 1;
             }
-            Some(end) => return Ok((&reply[..end], file)),
+            Some(end) => return Ok((&reply[..end], file.map(Socket::into_number))),
             None if length == reply.len() => return Err(failed()),
             None => length += received(&socket, &mut reply[length..], &mut file, patience)?,
         }
     }
 }
 
-fn received(socket: &Socket, into: &mut [u8], file: &mut ReplyFile, patience: Duration) -> Result<usize, ControlError> {
+fn received(
+    socket: &Socket,
+    into: &mut [u8],
+    file: &mut Option<Socket>,
+    patience: Duration,
+) -> Result<usize, ControlError> {
     let mut wanted = libc::pollfd { fd: socket.0, events: libc::POLLIN, revents: 0 };
     let milliseconds = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
     // Safety: there is one descriptor, and the buffer has that length.
@@ -92,11 +102,11 @@ const BESIDE: usize = 8;
 /// # Safety
 ///
 /// The socket is open.
-unsafe fn receive(socket: &Socket, into: &mut [u8], file: &mut ReplyFile) -> libc::ssize_t {
+unsafe fn receive(socket: &Socket, into: &mut [u8], file: &mut Option<Socket>) -> libc::ssize_t {
     let mut beside = [0_u64; BESIDE];
     let mut piece = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
-    // Safety: a message of zeros is one; the buffers outlive the call, and have those lengths. What the kernel has put beside the bytes
-    // lies as it says.
+    // Safety: a message of zeros is one; the buffers outlive the call, and have those lengths. The kernel says where things
+    // beside the bytes are.
     unsafe {
         let mut message: libc::msghdr = core::mem::zeroed();
         (message.msg_iov, message.msg_iovlen) = (&raw mut piece, 1);
@@ -105,57 +115,24 @@ unsafe fn receive(socket: &Socket, into: &mut [u8], file: &mut ReplyFile) -> lib
         let now = libc::recvmsg(socket.0, &raw mut message, libc::MSG_CMSG_CLOEXEC);
         let head = libc::CMSG_FIRSTHDR(&raw const message);
         if now > 0 && !head.is_null() && (*head).cmsg_type == libc::SCM_RIGHTS {
-            *file = ReplyFile(Some(Socket(libc::CMSG_DATA(head).cast::<libc::c_int>().read_unaligned())));
+            *file = Some(Socket(libc::CMSG_DATA(head).cast::<libc::c_int>().read_unaligned()));
         }
         now
     }
 }
 
-/// Memory of a file, which others have, too.
-#[derive(Debug)]
-pub(crate) struct SharedMemory {
-    begin: *mut u8,
-    bytes: usize,
+/// Maps a file, of which others have the same memory; `None`: the kernel does not.
+pub(crate) fn map(file: i32, bytes: usize) -> Option<*mut u8> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // Safety: a new mapping at a place of the kernel's choice, of a file that is open.
+    let begin = unsafe { libc::mmap(core::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, file, 0) };
+    (begin != libc::MAP_FAILED).then_some(begin.cast())
 }
 
-// Safety: it is memory of the process, and only read and written by atomic operations.
-unsafe impl Send for SharedMemory {}
-// Safety: see above.
-unsafe impl Sync for SharedMemory {}
-
-impl SharedMemory {
-    /// Maps it.
-    pub(crate) fn map(file: &ReplyFile, bytes: usize) -> Result<Self, ControlError> {
-        let number = file.0.as_ref().map(|file| file.0).ok_or_else(failed)?;
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // Safety: a new mapping at a place of the kernel's choice, of a file that is open.
-        let begin = unsafe { libc::mmap(core::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, number, 0) };
-        if begin == libc::MAP_FAILED {
-            return Err(ControlError::new(ControlErrorKind::Failed, "the kernel does not map the memory of the rule"));
-        }
-        Ok(Self { begin: begin.cast(), bytes })
-    }
-
-    /// The word at a place; `None`: there is none.
-    pub(crate) fn word(&self, at: usize) -> Option<&AtomicU64> {
-        let is_there = at.is_multiple_of(8) && at.checked_add(8).is_some_and(|end| end <= self.bytes);
-        // Safety: it is inside of the mapping, which lives as long as this value, and aligned; others change it, so it is atomic.
-        is_there.then(|| unsafe { AtomicU64::from_ptr(self.begin.add(at).cast()) })
-    }
-
-    /// The memory is that of the caller from now on.
-    pub(crate) fn into_raw(self) -> (*mut u8, usize) {
-        let raw = (self.begin, self.bytes);
-        core::mem::forget(self);
-        raw
-    }
-}
-
-impl Drop for SharedMemory {
-    fn drop(&mut self) {
-        // Safety: the memory was mapped with this address and length, and no reference to it is left.
-        unsafe { unmap(self.begin, self.bytes) };
-    }
+/// Closes a file.
+pub(crate) fn close(number: i32) {
+    // Safety: the descriptor belongs to the caller.
+    unsafe { libc::close(number) };
 }
 
 /// Gives memory back that [`SharedRule::into_raw`](crate::SharedRule::into_raw) has given away.

@@ -98,6 +98,12 @@ impl EventCatalog {
         self.calls.name(table, number)
     }
 
+    /// The plan for the beginning of a call, of records as [`whole_call`] makes them, too.
+    #[must_use]
+    pub fn call_entry(&self, table: CallTable, number: u64) -> EventPlan {
+        self.calls.entry(table, number.min(CALLS_MAX))
+    }
+
     /// The plan for the end of a call with its arguments, of records as [`whole_call`] makes them; `is_timed`: with the time that it
     /// took.
     #[must_use]

@@ -52,6 +52,7 @@ pub(crate) enum Condition {
     Equal = 0x10,
     Above = 0x20,
     NotEqual = 0x50,
+    AboveSigned = 0x60,
     LessSigned = 0xc0,
     AtMostSigned = 0xd0,
 }

@@ -55,14 +55,34 @@ mod head {
 /// A rule that programs in the kernel ask.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelRuleRequest {
-    /// Events that end something.
+    /// Events that it is about.
     pub events: Vec<RuledEvent>,
-    /// Events that begin it.
+    /// Events that begin something.
     pub begins: Vec<WatchedBegin>,
-    /// The limit.
-    pub limit: KernelLimit,
+    /// Events behind which it is over, for [`KernelAsk::Between`].
+    pub ends: Vec<WatchedBegin>,
+    /// What it asks.
+    pub ask: KernelAsk,
     /// Limits of single kinds, in nanoseconds.
     pub kinds: Vec<(WatchValue, u64)>,
+}
+
+/// What a rule asks about its events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelAsk {
+    /// Whether more time has passed since the begin.
+    Over(KernelLimit),
+    /// Nothing but their condition.
+    Each {
+        /// It keeps none until it is opened.
+        is_closed: bool,
+    },
+    /// Whether something of their key has begun and has not ended.
+    Between {
+        /// It keeps none until it is opened.
+        is_closed: bool,
+    },
 }
 
 /// A limit of a time.
@@ -75,14 +95,14 @@ pub enum KernelLimit {
     Running(u32),
 }
 
-/// An event that ends something.
+/// An event that a rule is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuledEvent {
     /// As `SYSTEM:NAME`.
     pub name: String,
     /// The rule is only about events of which this is true.
     pub condition: Option<WatchCondition>,
-    /// The key of the event that began it.
+    /// The key of what has begun.
     pub since: Vec<WatchPath>,
     /// The value that tells kinds.
     pub kind: Option<WatchPath>,

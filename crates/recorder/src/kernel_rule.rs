@@ -11,18 +11,18 @@ use std::collections::BTreeMap;
 use kymo_filter::{Filter, nearest};
 
 use crate::rule::words::{key, limit, name, plain};
-use crate::rule::{KEYS_MAX, KeyField, RuleOptions, RuleQuestion, RuleTest};
+use crate::rule::{KEYS_MAX, KernelTest, KeyField, RuleOptions, RuleQuestion, RuleTest};
 use crate::tracepoints::patterns;
 use crate::watch::words::list;
-use crate::words::{self, OptionWords, WordsProblem, WordsProblemKind};
+use crate::words::{self, OptionWords, PlacedWord, WordsProblem, WordsProblemKind};
 
 /// Both events of all system calls.
 const CALLS: &str = "syscalls";
 const KEYS_EXPECTED: &str = "`by FIELD`, `per FIELD`, `when EXPRESSION` or the end";
 
 impl RuleOptions {
-    /// Rules about events of the kernel: `[NAME:] EVENTS over LIMIT since EVENTS [by FIELD[,FIELD]] [per FIELD] [when EXPRESSION]`.
-    /// Those without a name get one that no other has.
+    /// Rules about events of the kernel: `[NAME:] EVENTS over LIMIT since EVENTS [by FIELD[,FIELD]] [per FIELD] [when EXPRESSION]`,
+    /// `... between EVENTS and EVENTS [by FIELD[,FIELD]] [closed] [when EXPRESSION]`, or `... [closed] when EXPRESSION`. Those without a name get one that no other has.
     ///
     /// # Errors
     ///
@@ -57,23 +57,45 @@ impl RuleOptions {
 /// All of a rule but its condition, and the place of its name, if it has one.
 fn times(words: &mut OptionWords<'_>) -> Result<(RuleOptions, Option<std::ops::Range<usize>>), WordsProblem> {
     let name = name(words)?;
-    let written = list(words, &["over", "since", "by", "per", "when"], "an event, such as `block_rq_complete`")?;
-    match words.take() {
-        Some(word) if word.text == "over" => {}
-        other => {
-            let help = "rules about events of the kernel ask how long something took: `syscalls over 5ms`";
-            return Err(words.expected("`over LIMIT`", other.as_ref(), Some(help.to_owned())));
+    let behind = ["over", "between", "since", "by", "per", "closed", "when"];
+    let written = list(words, &behind, "an event, such as `block_rq_complete`")?;
+    let mut asked = match words.peek().map(|word| word.text) {
+        Some("over") => over(words, &written)?,
+        Some("between") => between(words)?,
+        Some("when" | "closed") => {
+            let test = RuleTest::OfKernel { test: KernelTest::Each, is_closed: false };
+            RuleQuestion { test, keys: Vec::new() }
         }
+        _ => {
+            let help = "`syscalls over 5ms`, `kmalloc between sys_enter and sys_exit`, `netif_receive_skb when skb->dev->name == \"lo\"`";
+            let other = words.peek();
+            let expected = "`over LIMIT`, `between EVENT and EVENT` or `when EXPRESSION`";
+            return Err(words.expected(expected, other.as_ref(), Some(help.to_owned())));
+        }
+    };
+    if let RuleTest::OfKernel { is_closed, .. } = &mut asked.test {
+        *is_closed = words.next_if("closed").is_some();
     }
+    let events = match &asked.test {
+        RuleTest::Over { since, .. } if written == [CALLS] && *since == pair("sys_enter") => pair("sys_exit"),
+        _ => events(&written),
+    };
+    let (name, span) = name.map_or_else(|| (plain(&written), None), |name| (name.text.to_owned(), Some(name.span)));
+    Ok((RuleOptions { name, events, asks: asked, set: None, limits: BTreeMap::new(), condition: None }, span))
+}
+
+fn pair(name: &str) -> Vec<String> {
+    vec![format!("raw_syscalls:{name}")]
+}
+
+/// `over LIMIT since EVENTS [by FIELD[,FIELD]] [per FIELD]`
+fn over(words: &mut OptionWords<'_>, written: &[String]) -> Result<RuleQuestion, WordsProblem> {
+    words.take();
     let limit = limit(words)?;
-    let pair = |name: &str| vec![format!("raw_syscalls:{name}")];
-    let (events, since) = match words.next_if("since") {
-        Some(_) => {
-            let since = list(words, &["by", "per", "when"], "an event, where the time begins")?;
-            (events(&written), events(&since))
-        }
+    let since = match words.next_if("since") {
+        Some(_) => events(&list(words, &["by", "per", "when"], "an event, where the time begins")?),
         // Calls are pairs by nature.
-        None if written == [CALLS] => (pair("sys_exit"), pair("sys_enter")),
+        None if *written == [CALLS] => pair("sys_enter"),
         None => {
             let found = words.peek();
             return Err(words.expected("`since EVENT`, where the time begins", found.as_ref(), None));
@@ -82,11 +104,7 @@ fn times(words: &mut OptionWords<'_>) -> Result<(RuleOptions, Option<std::ops::R
     let (mut keys, mut per) = (Vec::new(), None);
     loop {
         if words.next_if("by").is_some() {
-            let Some(fields) = words.take() else { return Err(words.expected("a field, or `thread`", None, None)) };
-            keys.extend(fields.text.split(',').map(key));
-            if keys.len() > KEYS_MAX {
-                return Err(fields.problem(WordsProblemKind::ManyFields(KEYS_MAX)));
-            }
+            keys.extend(key_words(words)?.text.split(',').map(key));
         } else if words.next_if("per").is_some() {
             let Some(field) = words.take() else { return Err(words.expected("a field", None, None)) };
             per = Some(field.text.to_owned());
@@ -97,9 +115,44 @@ fn times(words: &mut OptionWords<'_>) -> Result<(RuleOptions, Option<std::ops::R
     if keys.is_empty() {
         keys.push(KeyField::Thread);
     }
-    let (name, span) = name.map_or_else(|| (plain(&written), None), |name| (name.text.to_owned(), Some(name.span)));
-    let asks = RuleQuestion { test: RuleTest::Over { limit, since, per, with_begins: false }, keys };
-    Ok((RuleOptions { name, events, asks, set: None, limits: BTreeMap::new(), condition: None }, span))
+    Ok(RuleQuestion { test: RuleTest::Over { limit, since, per, with_begins: false }, keys })
+}
+
+/// `between EVENTS and EVENTS [by FIELD[=FIELD[=FIELD]],...]`: fields of the event, of the one that begins, and of the one that ends.
+fn between(words: &mut OptionWords<'_>) -> Result<RuleQuestion, WordsProblem> {
+    words.take();
+    let begin = list(words, &["and"], "an event that begins")?;
+    if words.next_if("and").is_none() {
+        let found = words.peek();
+        return Err(words.expected("`and EVENT`, which ends what has begun", found.as_ref(), None));
+    }
+    let end = list(words, &["by", "closed", "when"], "an event that ends what has begun")?;
+    let (mut keys, mut end_keys) = (Vec::new(), Vec::new());
+    if words.next_if("by").is_some() {
+        for text in key_words(words)?.text.split(',') {
+            let mut fields = text.splitn(3, '=');
+            let own = fields.next().unwrap_or_default();
+            let begin = fields.next().unwrap_or(own);
+            let end = fields.next().unwrap_or(begin).to_owned();
+            let is_thread = own == "thread" && begin == "thread";
+            let field = KeyField::Field { end: own.to_owned(), begin: begin.to_owned() };
+            keys.push(if is_thread { KeyField::Thread } else { field });
+            end_keys.push(end);
+        }
+    } else {
+        (keys, end_keys) = (vec![KeyField::Thread], vec!["thread".to_owned()]);
+    }
+    let test = KernelTest::Between { begin: events(&begin), end: events(&end), end_keys };
+    Ok(RuleQuestion { test: RuleTest::OfKernel { test, is_closed: false }, keys })
+}
+
+/// Fields with commas between them.
+fn key_words<'t>(words: &mut OptionWords<'t>) -> Result<PlacedWord<'t>, WordsProblem> {
+    let Some(fields) = words.take() else { return Err(words.expected("a field, or `thread`", None, None)) };
+    match fields.text.split(',').count() {
+        ..=KEYS_MAX => Ok(fields),
+        _ => Err(fields.problem(WordsProblemKind::ManyFields(KEYS_MAX))),
+    }
 }
 
 fn events(words: &[String]) -> Vec<String> {
@@ -139,6 +192,12 @@ mod tests {
             "slow: syscalls over p99 per name when comm == \"dd\"",
             "disk: block_rq_complete over 10ms since block_rq_issue,block_rq_insert by rq",
             "sched_switch over 1ms since sched_waking by next_tid=tid per next_comm",
+            "lo: netif_receive_skb when skb->dev->name == \"lo\"",
+            "kmalloc between sys_enter and sys_exit",
+            "sched_switch between sched_process_exec and sched_process_exit by prev_tid=tid=tid,cpu_id closed when prev_prio > 3",
+            "sched_switch closed",
+            "sched_switch",
+            "kmalloc between sys_enter",
             "syscalls every 10",
             "block_rq_complete over 5ms",
             "syscalls over much",

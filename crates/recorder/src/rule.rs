@@ -76,6 +76,31 @@ pub enum RuleTest {
         /// The time, in nanoseconds.
         ns: u64,
     },
+    /// A question about events of the kernel, which the kernel is asked.
+    OfKernel {
+        /// The question.
+        test: KernelTest,
+        /// It keeps none until it is opened.
+        #[serde(default)]
+        is_closed: bool,
+    },
+}
+
+/// What only the kernel is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelTest {
+    /// Nothing but the rule's condition.
+    Each,
+    /// Whether something of the same key has begun and has not ended.
+    Between {
+        /// Events that begin it.
+        begin: Vec<String>,
+        /// Events that end it.
+        end: Vec<String>,
+        /// Fields of those that end it, one for each part of the key; `thread` is the thread.
+        end_keys: Vec<String>,
+    },
 }
 
 /// A limit of a time.
@@ -108,7 +133,9 @@ impl RuleOptions {
     #[must_use]
     pub fn words(&self) -> String {
         let when = self.condition.as_ref().map_or_else(String::new, |condition| format!(" when {condition}"));
-        format!("{} {}{when}", self.events.join(","), self.asks.words())
+        let asks = self.asks.words();
+        let space = if asks.is_empty() { "" } else { " " };
+        format!("{}{space}{asks}{when}", self.events.join(","))
     }
 
     /// Why it cannot be; `None`: it can.
@@ -139,6 +166,9 @@ impl RuleOptions {
             (RuleTest::Over { limit, .. }, None) => limit.words(),
             (RuleTest::Every(events) | RuleTest::AtMost { events, .. }, set) => {
                 set.map_or_else(|| events.to_string(), |set| set.to_string())
+            }
+            (RuleTest::OfKernel { is_closed, .. }, set) => {
+                if set.map_or(*is_closed, |set| set > 0) { "closed" } else { "open" }.to_owned()
             }
         }
     }
@@ -184,6 +214,7 @@ impl RuleQuestion {
             RuleTest::AtMost { events, .. } if events > EVENTS_MAX => {
                 Some("a rule keeps at most 65,535 events in a time")
             }
+            RuleTest::OfKernel { .. } => Some("only the kernel is asked that, about its own events"),
             _ => None,
         }
     }
@@ -206,6 +237,17 @@ impl RuleQuestion {
             }
             RuleTest::Every(count) => format!("every {count}{by}"),
             RuleTest::AtMost { events, ns } => format!("at most {events} in {}{by}", time(*ns)),
+            RuleTest::OfKernel { test, is_closed } => {
+                let closed = if *is_closed { "closed" } else { "" };
+                let KernelTest::Between { begin, end, end_keys } = test else { return closed.to_owned() };
+                let of_begin = self.keys.iter().map(|key| match key {
+                    KeyField::Thread => "thread".to_owned(),
+                    KeyField::Field { end, begin } => format!("{end}={begin}"),
+                });
+                let keys: Vec<String> = of_begin.zip(end_keys).map(|(key, end)| format!("{key}={end}")).collect();
+                let space = if *is_closed { " " } else { "" };
+                format!("between {} and {} by {}{space}{closed}", begin.join(","), end.join(","), keys.join(","))
+            }
         }
     }
 
@@ -213,7 +255,7 @@ impl RuleQuestion {
     pub(crate) fn begins(&self) -> Option<&[String]> {
         match &self.test {
             RuleTest::Over { since, .. } => Some(since),
-            RuleTest::Every(_) | RuleTest::AtMost { .. } => None,
+            RuleTest::Every(_) | RuleTest::AtMost { .. } | RuleTest::OfKernel { .. } => None,
         }
     }
 
@@ -364,6 +406,7 @@ impl RuleStatus {
                 self.running_ns.or_else(|| self.kinds.iter().filter_map(|kind| kind.running_ns).max())
             }
             RuleTest::Every(events) | RuleTest::AtMost { events, .. } => Some((*events).into()),
+            RuleTest::OfKernel { is_closed, .. } => Some((*is_closed).into()),
         })
     }
 }

@@ -281,6 +281,17 @@ int main(void)
     kymo_shared_rule_set_limit(&shared, 1);
     if (kymo_shared_rule_read(&shared).kept)
         return 6;
+    if (kymo_session_share_rule(&session, "gate", &shared))
+        return 9;
+    getppid();
+    kymo_shared_rule_set_open(&shared, 1);
+    getppid();
+    getppid();
+    kymo_shared_rule_set_open(&shared, 0);
+    getppid();
+    if (kymo_shared_rule_read(&shared).kept != 2)
+        return 10;
+    kymo_shared_rule_end(&shared);
     if (kymo_session_share_rule(&session, "kinds", &kinds) != KYMO_SESSION_REFUSED || kinds.memory)
         return 7;
     if (kymo_session_share_rule(&session, "none", &none) != KYMO_SESSION_REFUSED)
@@ -296,12 +307,73 @@ fn programs_share_limits_and_counts_with_the_kernel() {
     let Some(library) = library() else { return };
     let place = &sleeper.place;
     let program = program(&place.path("."), &library, "sharing", SHARES).display().to_string();
-    let rules = ["shared: syscalls over 20ms when comm == \"sharing-one\"", "kinds: syscalls over 1h per name"];
-    // The second rule is about the same events: both are asked.
-    let words = ["record", "--kernel-only", rules[0], "--kernel-only", rules[1], "--output", "trace", "--json", "--"];
-    let output = place.kymo(&[&words[..], &[&program]].concat()).output().expect("it starts");
+    // They are about the same events: all are asked.
+    let rules = [
+        "shared: syscalls over 20ms when comm == \"sharing-one\"",
+        "kinds: syscalls over 1h per name",
+        "gate: sys_enter closed when name == \"getppid\" && comm == \"sharing-one\"",
+    ];
+    let rules = rules.iter().flat_map(|rule| ["--kernel-only", *rule]);
+    let words = ["--output", "trace", "--json", "--", &program];
+    let words: Vec<&str> = std::iter::once("record").chain(rules).chain(words).collect();
+    let output = place.kymo(&words).output().expect("it starts");
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{output:?}");
     assert!(told.contains("no session of this program has a rule `none` about events of the kernel"), "{told}");
     assert_eq!(times(&events(place, "trace"), SLEEP).len(), 5);
+}
+
+/// A condition about anything that the kernel's pointers lead to, without a begin.
+#[test]
+fn conditions_alone_keep_events() {
+    let Some(sleeper) = Sleeper::begin() else { return };
+    let rule = "woken: sched_waking when p->comm == \"just-one\" && p->real_parent->pid > 0";
+    let program = sleeper.program.to_str().expect("it is text");
+    let words = ["record", "--kernel-only", rule, "--output", "trace", "--json", "--", program, "just-one", "4"];
+    let summary = sleeper.place.json(&words);
+    let told = Sleeper::rule(&summary);
+    let (kept, let_go) = (number(&told["kept"]), number(&told["let_go"]));
+    assert!((4..50).contains(&kept) && let_go > 0, "{told}");
+    assert_eq!(number(&told["unknown"]), 0, "nothing has begun: {told}");
+    let found = events(&sleeper.place, "trace");
+    let found: Vec<&Value> = found.iter().filter(|event| name(event) == "sched_waking").collect();
+    assert_eq!(found.len() as u64, kept);
+    assert!(found.iter().all(|event| event["payload"]["comm"] == "just-one"), "{found:?}");
+    assert!(found.iter().all(|event| event["payload"].get("took_ns").is_none()), "{found:?}");
+}
+
+/// Calls of a program that has begun, until it ends; and none while the rule is closed.
+#[test]
+fn events_between_two_others_are_kept() {
+    let Some(sleeper) = Sleeper::begin() else { return };
+    let place = &sleeper.place;
+    let rule = "run: sys_enter,sys_exit between sched_process_exec and sched_process_exit by tid closed when comm == \"in-between\"";
+    place.says(&["record", "--detach", "--kernel-only", rule, "--name", "s", "--output", "trace"], 0);
+    sleeper.sleep("in-between", 1);
+    let counts = || {
+        let rule = sleeper.limits();
+        (number(&rule["kept"]), number(&rule["let_go"]))
+    };
+    let closed = counts();
+    assert!(closed.0 == 0 && closed.1 >= 202, "{closed:?}");
+    let told = place.says(&["limit", "run", "open"], 0);
+    assert!(told.contains("limit open"), "{told}");
+    sleeper.sleep("in-between", 1);
+    let open = counts();
+    assert_eq!((open.0, open.1), (closed.1, closed.1), "the same program again");
+    // A thread that was not begun meanwhile.
+    place.says(&["limit", "run", "closed"], 0);
+    sleeper.sleep("in-between", 1);
+    assert_eq!(counts(), (open.0, 2 * closed.1));
+    place.says(&["limit", "run", "--reset"], 0);
+    let why = place.kymo(&["limit", "run", "5ms"]).output().expect("it starts");
+    let why = String::from_utf8_lossy(&why.stderr).into_owned();
+    assert!(why.contains("neither `open` nor `closed`"), "{why}");
+    place.says(&["stop", "s"], 0);
+    let found = events(place, "trace");
+    let of = |wanted: &str| found.iter().filter(|event| name(event) == wanted).count();
+    assert_eq!((of("syscall_entry_getppid"), of("syscall_exit_getppid")), (100, 100));
+    let sleep = found.iter().find(|event| name(event) == "syscall_entry_clock_nanosleep").expect("it was called");
+    assert!(sleep["payload"].get("rqtp").is_some(), "{sleep}");
+    assert!(times(&found, "syscall_exit_getppid").len() == 100, "the time since the program began");
 }

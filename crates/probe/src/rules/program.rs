@@ -46,12 +46,22 @@ pub(super) struct RulePlan {
     pub(super) kind: Option<ReadPart>,
     /// Values that a record has.
     pub(super) fields: Vec<ReadPart>,
-    /// The part of 2^32 of all times that the running limit is not exceeded by; `None`: the limit is fixed.
-    pub(super) running: Option<u32>,
+    pub(super) ask: RuleAsk,
     /// Threads that the event is recorded of.
     pub(super) threads: RecordedThreads,
     /// The key is the thread that runs: one that has begun after the rule ends nothing that began before.
     pub(super) by_thread: Option<ThreadAge>,
+}
+
+/// What a rule asks about an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RuleAsk {
+    /// Whether it took longer than the limit: the part of 2^32 of all times that the running limit is not exceeded by; `None`: it is fixed.
+    Over(Option<u32>),
+    /// Nothing but the condition.
+    Each,
+    /// Whether something of its key has begun, and has not ended.
+    Between,
 }
 
 /// How a program finds out whether the thread that runs is younger than the rule.
@@ -66,7 +76,8 @@ pub(super) struct ThreadAge {
 /// Maps of the programs of a rule.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RuleMaps<'a> {
-    pub(super) begins: BorrowedFd<'a>,
+    /// What has begun; `None`: nothing begins.
+    pub(super) begins: Option<BorrowedFd<'a>>,
     /// Slots of kinds, by their value.
     pub(super) kinds: Option<BorrowedFd<'a>>,
     /// Limits and counts.
@@ -89,19 +100,29 @@ pub(super) fn judged(plan: &RulePlan, maps: RuleMaps<'_>) -> Result<Vec<[u8; 8]>
         let place = program.places.scratch;
         plan.threads.check(&mut program.code, threads, place, end);
     }
-    program.took(&plan.since, plan.by_thread, &mut room)?;
+    match (plan.ask, maps.begins) {
+        (RuleAsk::Over(_), Some(begins)) => program.took(&plan.since, begins, plan.by_thread, &mut room)?,
+        (RuleAsk::Between, Some(begins)) => program.since_begin(&plan.since, begins, &mut room)?,
+        _ => program.time(),
+    }
+    let not_true = if plan.ask == RuleAsk::Each { let_go } else { end };
     if let Some(condition) = &plan.condition {
         let base = room.take(condition.inputs.iter().map(ReadPart::bytes).sum())?;
         parts(&mut program.code, &condition.inputs, base, places);
         program.code.copy(R1, STACK);
         program.code.add(R1, base.into());
         program.code.call_part(test);
-        program.code.jump_if(Condition::Equal, R0, 0, end);
+        program.code.jump_if(Condition::Equal, R0, 0, not_true);
     }
-    program.code.jump_if(Condition::Equal, R8, UNPAIRED, let_go);
-    program.code.jump_if(Condition::Equal, R8, UNKNOWN, keep);
-    program.slot(plan.kind.as_ref(), &mut room)?;
-    program.judge(plan.running, plan.kind.is_some(), keep);
+    if let RuleAsk::Over(running) = plan.ask {
+        program.code.jump_if(Condition::Equal, R8, UNPAIRED, let_go);
+        program.code.jump_if(Condition::Equal, R8, UNKNOWN, keep);
+        program.slot(plan.kind.as_ref(), &mut room)?;
+        program.judge(running, plan.kind.is_some(), keep);
+    } else {
+        program.code.jump_if(Condition::Equal, R8, UNPAIRED, let_go);
+        program.is_open(keep);
+    }
     program.code.jump(let_go);
     program.code.place(keep);
     program.record(plan, &mut room, end)?;
@@ -128,17 +149,68 @@ struct JudgedProgram<'a> {
 }
 
 impl JudgedProgram<'_> {
+    /// The time; r8 tells no begin.
+    fn time(&mut self) {
+        self.code.call(KernelFunction::Nanos);
+        self.code.store((STACK, self.now), R0, 8);
+        self.code.set(R8, UNKNOWN);
+        self.code.store((STACK, self.places.took), R8, 8);
+    }
+
+    /// r8 becomes the time since the begin of what has not ended.
+    fn since_begin(
+        &mut self,
+        keys: &[ReadPart],
+        begins: BorrowedFd<'_>,
+        room: &mut StackRoom,
+    ) -> Result<(), StackOverflow> {
+        let key = room.take(keys.iter().map(ReadPart::bytes).sum())?;
+        let Self { code, places, now, .. } = self;
+        let [unpaired, done] = std::array::from_fn(|_| code.label());
+        code.call(KernelFunction::Nanos);
+        code.store((STACK, *now), R0, 8);
+        code.copy(R8, R0);
+        parts(code, keys, key, *places);
+        code.look_up(begins, key);
+        code.jump_if(Condition::Equal, R0, 0, unpaired);
+        code.load(R1, (R0, 0), 8);
+        code.jump_if(Condition::Equal, R1, 0, unpaired);
+        code.subtract_register(R8, R1);
+        code.jump_if(Condition::AboveSigned, R8, 0, done);
+        // It has begun in this very moment, on another CPU.
+        code.set(R8, 1);
+        code.jump(done);
+        code.place(unpaired);
+        code.set(R8, UNPAIRED);
+        code.place(done);
+        code.store((STACK, places.took), R8, 8);
+        Ok(())
+    }
+
+    /// To `is_open` if the rule keeps events now.
+    fn is_open(&mut self, is_open: Label) {
+        self.code.map_value(R1, self.maps.memory, RuleMemory::slot_at(0) as i32);
+        self.code.load(R1, (R1, slot::SET), 8);
+        self.code.jump_if(Condition::Equal, R1, 0, is_open);
+    }
+
     /// r8 becomes how long it took.
-    fn took(&mut self, keys: &[ReadPart], age: Option<ThreadAge>, room: &mut StackRoom) -> Result<(), StackOverflow> {
+    fn took(
+        &mut self,
+        keys: &[ReadPart],
+        begins: BorrowedFd<'_>,
+        age: Option<ThreadAge>,
+        room: &mut StackRoom,
+    ) -> Result<(), StackOverflow> {
         let key = room.take(keys.iter().map(ReadPart::bytes).sum())?;
         let zero = room.take(8)?;
-        let Self { code, maps, places, now } = self;
+        let Self { code, places, now, .. } = self;
         let [new, unpaired, done] = std::array::from_fn(|_| code.label());
         code.call(KernelFunction::Nanos);
         code.store((STACK, *now), R0, 8);
         code.copy(R8, R0);
         parts(code, keys, key, *places);
-        code.look_up(maps.begins, key);
+        code.look_up(begins, key);
         code.jump_if(Condition::Equal, R0, 0, new);
         code.load(R1, (R0, 0), 8);
         code.jump_if(Condition::Equal, R1, 0, unpaired);
@@ -150,7 +222,7 @@ impl JudgedProgram<'_> {
         // The next end of this key without a begin is none.
         code.place(new);
         code.store_constant((STACK, zero), 0, 8);
-        update(code, maps.begins, key, zero, NEW);
+        update(code, begins, key, zero, NEW);
         if let Some(ThreadAge { begin_at, rule_nanos }) = age {
             code.call(KernelFunction::CurrentTask);
             code.load(R1, (R0, begin_at), 8);
@@ -275,10 +347,12 @@ impl JudgedProgram<'_> {
         code.place(lost);
         self.count_of_cpu(plan.event, end);
         self.count(count::KEPT);
-        self.code.load(R1, (STACK, record + head::TOOK), 8);
-        self.code.jump_if(Condition::NotEqual, R1, UNKNOWN, has_begin);
-        self.count(count::UNKNOWN);
-        self.code.place(has_begin);
+        if matches!(plan.ask, RuleAsk::Over(_)) {
+            self.code.load(R1, (STACK, record + head::TOOK), 8);
+            self.code.jump_if(Condition::NotEqual, R1, UNKNOWN, has_begin);
+            self.count(count::UNKNOWN);
+            self.code.place(has_begin);
+        }
         self.code.jump_if(Condition::Equal, R8, 0, end);
         self.count(count::LOST);
         Ok(())
@@ -301,6 +375,23 @@ impl JudgedProgram<'_> {
         self.code.add(R1, 1);
         self.code.store((R9, place), R1, 8);
     }
+}
+
+/// Writes the program of an event behind which nothing of its key has begun any more.
+pub(super) fn ended(keys: &[ReadPart], begins: BorrowedFd<'_>) -> Result<Vec<[u8; 8]>, StackOverflow> {
+    let mut room = StackRoom::default();
+    let places = PiecePlaces { scratch: room.take(8)?, took: room.take(8)?, event: 0 };
+    let key = room.take(keys.iter().map(ReadPart::bytes).sum())?;
+    let mut code = BpfAssembly::default();
+    let end = code.label();
+    code.copy(R6, R1);
+    parts(&mut code, keys, key, places);
+    code.look_up(begins, key);
+    code.jump_if(Condition::Equal, R0, 0, end);
+    code.store_constant((R0, 0), 0, 8);
+    code.place(end);
+    code.exit();
+    Ok(code.finish())
 }
 
 /// The running limit of the slot in r9 follows the time in r8. If no other limit was set (r7 is 0), r7 becomes the running one before

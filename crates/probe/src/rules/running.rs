@@ -5,10 +5,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::memory::{RuleMemory, slot};
-use super::program::{RuleMaps, RulePlan, ThreadAge, judged};
+use super::program::{RuleAsk, RuleMaps, RulePlan, ThreadAge, ended, judged};
 use super::{
-    KERNEL_RULES_MAX, KIND_BYTES, KernelLimit, KernelRuleRequest, MappedRule, RULE_KINDS_MAX, RULED_EVENTS_MAX,
-    RuleShape, RuledEvent,
+    KERNEL_RULES_MAX, KIND_BYTES, KernelAsk, KernelLimit, KernelRuleRequest, MappedRule, RULE_KINDS_MAX,
+    RULED_EVENTS_MAX, RuleShape, RuledEvent,
 };
 use crate::call_programs::COUNTS_AT;
 use crate::call_texts::rings;
@@ -94,22 +94,24 @@ impl KernelRules {
         let (mut rules, mut begin_programs, mut end_programs) = (Vec::new(), Vec::new(), Vec::new());
         for (number, request) in (0..).zip(requests) {
             let (plans, parts, key) = plans((number, request), &events)?;
-            let begun_things =
-                begins_map(&parts)?.ok_or_else(|| "events of a rule end something that others begin".to_owned())?;
+            let begun_things = begins_map(&parts.begins)?;
             let shape = RuleMemory { cpus: count as usize, events: plans.len() };
             let memory = memory(shape, request)?;
             let kinds = key.map(kinds_map).transpose()?;
             let maps = RuleMaps {
-                begins: begun_things.as_fd(),
+                begins: begun_things.as_ref().map(AsFd::as_fd),
                 kinds: kinds.as_ref().map(AsFd::as_fd),
                 memory: memory.as_fd(),
                 shape,
                 rings: by_cpu.as_fd(),
                 threads: limit,
             };
-            for (parts, of) in &parts {
-                let code = begun(parts, maps.begins).map_err(|problem| problem.to_string())?;
-                begin_programs.push(load(&code, "kymo_begin", *of)?);
+            for (is_begin, all) in [(true, &parts.begins), (false, &parts.ends)] {
+                for ((parts, of), begins) in all.iter().zip(maps.begins.iter().cycle()) {
+                    let code = if is_begin { begun(parts, *begins) } else { ended(parts, *begins) };
+                    let code = code.map_err(|problem| problem.to_string())?;
+                    begin_programs.push(load(&code, "kymo_begin", *of)?);
+                }
             }
             for (plan, of) in &plans {
                 let code = judged(plan, maps).map_err(|problem| problem.to_string())?;
@@ -208,9 +210,14 @@ fn check(requests: &[KernelRuleRequest]) -> Result<(), String> {
         return Err(format!("a session has at most {KERNEL_RULES_MAX} rules about events of the kernel"));
     }
     for request in requests {
-        let programs = request.events.len() + request.begins.len();
-        if request.events.is_empty() || request.begins.is_empty() {
-            return Err("a rule has events that end something, and others that begin it".to_owned());
+        let programs = request.events.len() + request.begins.len() + request.ends.len();
+        let wanted = match request.ask {
+            KernelAsk::Over(_) => (true, false),
+            KernelAsk::Each { .. } => (false, false),
+            KernelAsk::Between { .. } => (true, true),
+        };
+        if request.events.is_empty() || (!request.begins.is_empty(), !request.ends.is_empty()) != wanted {
+            return Err("a rule has events, and those that begin and end something where it asks for them".to_owned());
         }
         if programs > RULED_EVENTS_MAX {
             return Err(format!("{programs} events are too many: a rule has at most {RULED_EVENTS_MAX}"));
@@ -230,13 +237,21 @@ fn check(requests: &[KernelRuleRequest]) -> Result<(), String> {
     Ok(())
 }
 
-/// Programs of ends and begins, each with the number of its tracepoint's type; and the value that tells kinds.
-type PlannedRule = (Vec<(RulePlan, u32)>, Vec<(Vec<ReadPart>, u32)>, Option<KindKey>);
+/// Keys of events that begin something, and of those that end it, each with the number of its tracepoint's type.
+struct BesideParts {
+    begins: Vec<(Vec<ReadPart>, u32)>,
+    ends: Vec<(Vec<ReadPart>, u32)>,
+}
+
+/// Programs of the events, each with the number of its tracepoint's type, those beside them, and the value that tells kinds.
+type PlannedRule = (Vec<(RulePlan, u32)>, BesideParts, Option<KindKey>);
 
 fn plans((rule, request): (u16, &KernelRuleRequest), events: &WatchableEvents) -> Result<PlannedRule, String> {
-    let running = match request.limit {
-        KernelLimit::Running(part) => Some(part),
-        KernelLimit::Nanos(_) => None,
+    let ask = match request.ask {
+        KernelAsk::Over(KernelLimit::Running(part)) => RuleAsk::Over(Some(part)),
+        KernelAsk::Over(KernelLimit::Nanos(_)) => RuleAsk::Over(None),
+        KernelAsk::Each { .. } => RuleAsk::Each,
+        KernelAsk::Between { .. } => RuleAsk::Between,
     };
     let age = thread_age(events);
     let plan = |(number, event): (u16, &RuledEvent)| {
@@ -253,17 +268,19 @@ fn plans((rule, request): (u16, &KernelRuleRequest), events: &WatchableEvents) -
             since,
             kind: event.kind.as_ref().map(|path| part(&fields, path)).transpose()?,
             fields: parts(&event.fields)?,
-            running,
+            ask,
             threads: RecordedThreads::of(system, name),
         };
         Ok::<_, String>((plan, fields.number))
     };
     let mut plans = (0..).zip(&request.events).map(plan).collect::<Result<Vec<_>, _>>()?;
-    let mut begins = begins(&request.begins, events)?;
-    let ends = plans.iter_mut().map(|(plan, _)| &mut plan.since);
-    level_parts(begins.iter_mut().map(|(parts, _)| parts).chain(ends).collect())?;
+    let mut beside = BesideParts { begins: begins(&request.begins, events)?, ends: begins(&request.ends, events)? };
+    let keys = beside.begins.iter_mut().chain(&mut beside.ends).map(|(parts, _)| parts);
+    if !request.begins.is_empty() {
+        level_parts(keys.chain(plans.iter_mut().map(|(plan, _)| &mut plan.since)).collect())?;
+    }
     let key = kind_key(&mut plans)?;
-    Ok((plans, begins, key))
+    Ok((plans, beside, key))
 }
 
 /// How programs know threads that begin from now on; `None`: the kernel does not say when threads begin.
@@ -306,9 +323,14 @@ fn memory(shape: RuleMemory, request: &KernelRuleRequest) -> Result<OwnedFd, Str
     let of_map = BpfMapShape { value_bytes: shape.bytes() as u32, flags: MAP_MAPPABLE, ..ARRAY };
     let memory = map(of_map, "kymo_rule")?;
     let mut bytes = vec![0; shape.bytes()];
-    if let KernelLimit::Nanos(nanos) = request.limit {
+    let set = match request.ask {
+        KernelAsk::Over(KernelLimit::Nanos(nanos)) => nanos,
+        KernelAsk::Over(KernelLimit::Running(_)) => 0,
+        KernelAsk::Each { is_closed } | KernelAsk::Between { is_closed } => is_closed.into(),
+    };
+    if set > 0 {
         for slot in 0..=RULE_KINDS_MAX {
-            put_number(&mut bytes, RuleMemory::slot_at(slot) + slot::SET as usize, nanos);
+            put_number(&mut bytes, RuleMemory::slot_at(slot) + slot::SET as usize, set);
         }
     }
     put(&memory, of_map, 0, &bytes)?;

@@ -29,7 +29,8 @@ fn calls(limit: KernelLimit, kind: Option<&str>) -> KernelRuleRequest {
         fields: vec![path("comm"), path("ret"), path("id")],
     };
     let begin = WatchedBegin { name: "sys_enter".to_owned(), keys: vec![path("tid")] };
-    KernelRuleRequest { events: vec![event], begins: vec![begin], limit, kinds: Vec::new() }
+    let (ends, kinds) = Default::default();
+    KernelRuleRequest { events: vec![event], begins: vec![begin], ends, ask: KernelAsk::Over(limit), kinds }
 }
 
 struct Begun {

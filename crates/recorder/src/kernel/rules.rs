@@ -14,7 +14,7 @@ mod feed;
 use std::io;
 use std::sync::Arc;
 
-pub(super) use asked::{AskedRules, RuleTable, asked};
+pub(super) use asked::{AskedRules, RuleEventTable, asked};
 pub(super) use control::RuleControl;
 pub(super) use feed::RuleFeed;
 use kymo_ftrace::EventCatalog;
@@ -73,7 +73,7 @@ impl RuleReader {
 #[derive(Debug)]
 pub(super) struct RuleSource {
     marked: MarkedSpool,
-    tables: Arc<Vec<Vec<RuleTable>>>,
+    tables: Arc<Vec<Vec<RuleEventTable>>>,
     /// Descriptions of system calls.
     calls: Arc<EventCatalog>,
 }

@@ -63,7 +63,7 @@ fn parse(text: &str) -> Result<(RuleOptions, Option<Range<usize>>), WordsProblem
     if let Some(other) = words.take() {
         let (expected, known) = match asks.test {
             RuleTest::Over { .. } => (KEYS_EXPECTED, &["by", "per", "with"][..]),
-            RuleTest::Every(_) | RuleTest::AtMost { .. } => ("`by FIELD` or the end", &["by"][..]),
+            _ => ("`by FIELD` or the end", &["by"][..]),
         };
         let help = match other.text {
             "per" => Some("kinds are those of `over`; `by FIELD` tells all values apart".to_owned()),
@@ -186,6 +186,11 @@ pub(super) fn new_limit(text: &str, test: &RuleTest) -> Result<u64, String> {
             None => Err(format!(
                 "`{text}` is no time: a number of at least 1ns and one of ns, us, ms, s, min, h, d, such as `1.5ms`"
             )),
+        },
+        RuleTest::OfKernel { .. } => match text {
+            "open" => Ok(0),
+            "closed" => Ok(1),
+            _ => Err(format!("`{text}` is neither `open` nor `closed`: the rule has no other limit")),
         },
         RuleTest::Every(_) => events().ok_or_else(|| format!("`{text}` is no number of events")),
         RuleTest::AtMost { .. } => {

@@ -177,6 +177,7 @@ impl RecorderRules {
                     }
                     _ => true,
                 },
+                RuleTest::OfKernel { .. } => true,
                 RuleTest::AtMost { events, ns } => match state.keys.get_mut(&key) {
                     Some((begin, count)) if nanos(ticks.saturating_sub(*begin)) < ns => {
                         let is_within = *count < rule.set.unwrap_or(events.into());
@@ -231,6 +232,7 @@ impl RecorderRules {
                     *count += 1;
                     (*count - 1) % rule.set.unwrap_or(events.into()).max(1) == 0
                 }
+                RuleTest::OfKernel { .. } => true,
                 RuleTest::AtMost { events, ns } => {
                     counts.forgotten += state.make_room();
                     let (begin, count) = state.keys.entry(key).or_default();

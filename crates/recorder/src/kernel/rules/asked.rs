@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use kymo_filter::Filter;
 use kymo_ftrace::format::EventFormat;
 use kymo_ftrace::{EventCatalog, event_name};
-use kymo_probe::rules::{KernelLimit, KernelRuleRequest, RULED_EVENTS_MAX, RuledEvent};
+use kymo_probe::rules::{KernelAsk, KernelLimit, KernelRuleRequest, RULED_EVENTS_MAX, RuledEvent};
 use kymo_probe::watch::{
     FoundPath, TracepointFields, WatchKind, WatchMeaning, WatchPath, WatchValue, WatchableEvents, WatchedBegin,
 };
 
-use crate::rule::{KeyField, RuleLimit, RuleOptions, RuleTest};
+use crate::rule::{KernelTest, KeyField, RuleLimit, RuleOptions, RuleTest};
 use crate::watch::EventList;
 use crate::watch::names::{BoundCondition, bind, field, labels};
 use crate::watch::words::{path, thread};
@@ -19,7 +19,8 @@ use crate::watch::words::{path, thread};
 const FIELD_BYTES_MAX: usize = 224;
 /// Parts of 2^32 in one of a million.
 const PART: u128 = 1_000_000;
-/// The end of all system calls, and its fields in records.
+/// Begin and end of all system calls, and their fields in records.
+const CALL_ENTRY: &str = "raw_syscalls:sys_enter";
 const CALL_EXIT: &str = "raw_syscalls:sys_exit";
 const CALL_FIELDS: [&str; 8] = ["name", "ret", "args[0]", "args[1]", "args[2]", "args[3]", "args[4]", "args[5]"];
 
@@ -31,7 +32,7 @@ pub(in crate::kernel) struct AskedRules {
     /// Of each rule: the values that tell its kinds.
     pub(super) kinds: Vec<Option<KindValues>>,
     /// Of each rule and event.
-    pub(super) tables: Vec<Vec<RuleTable>>,
+    pub(super) tables: Vec<Vec<RuleEventTable>>,
     /// Descriptions of system calls.
     pub(super) calls: EventCatalog,
     /// Events that are recorded only as far as rules keep them.
@@ -40,12 +41,28 @@ pub(in crate::kernel) struct AskedRules {
 
 /// An event of a rule in records.
 #[derive(Clone, Debug)]
-pub(in crate::kernel) struct RuleTable {
+pub(in crate::kernel) struct RuleEventTable {
     /// Its name in traces.
     pub(super) name: String,
-    /// It is the end of a system call.
-    pub(super) is_call: bool,
+    pub(super) call: Option<CallSide>,
     pub(super) columns: Vec<RuleColumn>,
+}
+
+/// Begin or end of a system call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum CallSide {
+    Entry,
+    Exit,
+}
+
+impl CallSide {
+    fn of(event: &str) -> Option<Self> {
+        match event {
+            CALL_ENTRY => Some(Self::Entry),
+            CALL_EXIT => Some(Self::Exit),
+            _ => None,
+        }
+    }
 }
 
 /// A field in records.
@@ -119,7 +136,7 @@ pub(in crate::kernel) fn asked(
         let about = |why: String| format!("rule `{}`: {}", rule.name, why.trim_end());
         all.add(rule, &list).map_err(about)?;
     }
-    if all.tables.iter().flatten().any(|table| table.is_call) {
+    if all.tables.iter().flatten().any(|table| table.call.is_some()) {
         calls()?.into_iter().for_each(|format| all.calls.add(format, true));
     }
     Ok(all)
@@ -127,37 +144,33 @@ pub(in crate::kernel) fn asked(
 
 impl AskedRules {
     fn add(&mut self, rule: &RuleOptions, list: &EventList<'_>) -> Result<(), String> {
-        let RuleTest::Over { limit, since, per, .. } = &rule.asks.test else {
-            return Err("the kernel asks only how long something took".to_owned());
+        let parts = AskedParts::of(rule, list)?;
+        let per = match &rule.asks.test {
+            RuleTest::Over { per, .. } => per.as_deref().map(path).transpose()?,
+            _ => None,
         };
-        let limit = match limit {
-            RuleLimit::Time(nanos) => KernelLimit::Nanos(*nanos),
-            RuleLimit::Percentile(part) => KernelLimit::Running(((u128::from(*part) << 32) / PART) as u32),
-        };
-        let (begins, _) = list.chosen(since)?;
-        let (events, _) = list.chosen(&rule.events)?;
-        let events: Vec<String> = events.into_iter().filter(|event| !begins.contains(event)).collect();
+        let (listed, _) = list.chosen(&rule.events)?;
+        let is_beside = |event: &String| parts.begins.contains(event) || parts.ends.contains(event);
+        let events: Vec<String> = listed.into_iter().filter(|event| !is_beside(event)).collect();
         if events.is_empty() {
-            return Err("all of its events begin: others end them".to_owned());
+            return Err("all of its events begin or end something: it is to be about others".to_owned());
         }
-        if events.len() + begins.len() > RULED_EVENTS_MAX {
-            let count = events.len() + begins.len();
+        let count = events.len() + parts.begins.len() + parts.ends.len();
+        if count > RULED_EVENTS_MAX {
             return Err(format!("it is about {count} events, and {RULED_EVENTS_MAX} are the most"));
         }
         let keys = keys(rule)?;
-        let per = per.as_deref().map(path).transpose()?;
         let filter = rule.condition.as_deref().map(Filter::parse).transpose();
         let filter = filter.map_err(|_| "its condition is none".to_owned())?;
-        let (mut request, mut tables, mut kinds) =
-            (KernelRuleRequest { events: Vec::new(), begins: Vec::new(), limit, kinds: Vec::new() }, Vec::new(), None);
-        for event in &begins {
-            let Some(fields) = list.fields(event, false) else { continue };
-            let keys: Vec<WatchPath> = keys.iter().map(|(_, begin)| begin.clone()).collect();
-            keys.iter().try_for_each(|key| field(key, event, &fields).map(|_| ()))?;
-            request.begins.push(WatchedBegin { name: bare(event).to_owned(), keys });
-        }
+        let begin_keys: Vec<WatchPath> = keys.iter().map(|(_, begin)| begin.clone()).collect();
+        let begins = beside(&parts.begins, &begin_keys, list)?;
+        let ends = beside(&parts.ends, &parts.end_keys, list)?;
+        let mut request = KernelRuleRequest { events: Vec::new(), begins, ends, ask: parts.ask, kinds: Vec::new() };
+        let (mut tables, mut kinds) = (Vec::new(), None);
+        // Without a begin, it is not known how long something took.
+        let is_timed = !request.begins.is_empty();
         for event in &events {
-            let Some(fields) = list.fields(event, true) else { continue };
+            let Some(fields) = list.fields(event, is_timed) else { continue };
             let condition = match filter.as_ref().map(|filter| bind(filter, event, &fields)).transpose()? {
                 None | Some(BoundCondition::Always) => None,
                 Some(BoundCondition::Depends(condition)) => Some(condition),
@@ -165,7 +178,7 @@ impl AskedRules {
                 // It keeps none of them.
                 Some(BoundCondition::Never(_)) => continue,
             };
-            let since: Vec<WatchPath> = keys.iter().map(|(end, _)| end.clone()).collect();
+            let since: Vec<WatchPath> = keys.iter().filter(|_| is_timed).map(|(end, _)| end.clone()).collect();
             since.iter().try_for_each(|key| field(key, event, &fields).map(|_| ()))?;
             if let Some(per) = &per {
                 let found = field(per, event, &fields)?;
@@ -174,8 +187,7 @@ impl AskedRules {
             }
             let (paths, columns) = columns(event, &fields)?;
             let (system, name) = event.split_once(':').unwrap_or(("", event));
-            let is_call = event == CALL_EXIT;
-            tables.push(RuleTable { name: event_name(system, name), is_call, columns });
+            tables.push(RuleEventTable { name: event_name(system, name), call: CallSide::of(event), columns });
             let (name, kind) = (event.clone(), per.clone());
             request.events.push(RuledEvent { name, condition, since, kind, fields: paths });
         }
@@ -190,9 +202,54 @@ impl AskedRules {
         self.requests.push(request);
         self.tables.push(tables);
         self.kinds.push(kinds);
-        self.ruled.extend(events.into_iter().chain(begins));
+        self.ruled.extend(events.into_iter().chain(parts.begins).chain(parts.ends));
         Ok(())
     }
+}
+
+/// What a rule asks, and the events beside those that it is about.
+struct AskedParts {
+    ask: KernelAsk,
+    begins: Vec<String>,
+    ends: Vec<String>,
+    end_keys: Vec<WatchPath>,
+}
+
+impl AskedParts {
+    fn of(rule: &RuleOptions, list: &EventList<'_>) -> Result<Self, String> {
+        let (mut begins, mut ends, mut end_keys) = (Vec::new(), Vec::new(), Vec::new());
+        let ask = match &rule.asks.test {
+            RuleTest::Over { limit, since, .. } => {
+                begins = list.chosen(since)?.0;
+                KernelAsk::Over(match limit {
+                    RuleLimit::Time(nanos) => KernelLimit::Nanos(*nanos),
+                    RuleLimit::Percentile(part) => KernelLimit::Running(((u128::from(*part) << 32) / PART) as u32),
+                })
+            }
+            RuleTest::OfKernel { test: KernelTest::Each, is_closed } => KernelAsk::Each { is_closed: *is_closed },
+            RuleTest::OfKernel { test: KernelTest::Between { begin, end, end_keys: fields }, is_closed } => {
+                (begins, ends) = (list.chosen(begin)?.0, list.chosen(end)?.0);
+                let key = |text: &String| if text == "thread" { Ok(thread().0) } else { path(text) };
+                end_keys = fields.iter().map(key).collect::<Result<_, _>>()?;
+                KernelAsk::Between { is_closed: *is_closed }
+            }
+            RuleTest::Every(_) | RuleTest::AtMost { .. } => {
+                return Err("only programs are asked for one of many events".to_owned());
+            }
+        };
+        Ok(Self { ask, begins, ends, end_keys })
+    }
+}
+
+/// Events beside those that a rule is about, with their keys.
+fn beside(events: &[String], keys: &[WatchPath], list: &EventList<'_>) -> Result<Vec<WatchedBegin>, String> {
+    let mut all = Vec::new();
+    for event in events {
+        let Some(fields) = list.fields(event, false) else { continue };
+        keys.iter().try_for_each(|key| field(key, event, &fields).map(|_| ()))?;
+        all.push(WatchedBegin { name: bare(event).to_owned(), keys: keys.to_vec() });
+    }
+    Ok(all)
 }
 
 /// The name without its subsystem.
@@ -211,7 +268,7 @@ fn keys(rule: &RuleOptions) -> Result<Vec<(WatchPath, WatchPath)>, String> {
 
 /// Fields of a record, as many as there is room for.
 fn columns(event: &str, fields: &TracepointFields<'_>) -> Result<(Vec<WatchPath>, Vec<RuleColumn>), String> {
-    let is_call = event == CALL_EXIT;
+    let is_call = CallSide::of(event).is_some();
     let names = if is_call { CALL_FIELDS.map(str::to_owned).to_vec() } else { fields.own_names() };
     let (mut paths, mut columns, mut room) = (Vec::new(), Vec::new(), FIELD_BYTES_MAX);
     for name in names {

@@ -86,6 +86,7 @@ impl LimitedRule {
     fn apply(&self) {
         let limit = match &self.options.asks.test {
             RuleTest::Over { limit: RuleLimit::Time(nanos), .. } => self.options.set.unwrap_or(*nanos),
+            RuleTest::OfKernel { is_closed, .. } => self.options.set.unwrap_or((*is_closed).into()),
             _ => self.options.set.unwrap_or(0),
         };
         let limits = self.options.limits.iter();
@@ -103,6 +104,9 @@ impl LimitedRule {
         if let (RuleTest::Over { limit, .. }, None) = (&options.asks.test, &self.kinds) {
             let words = if let RuleLimit::Time(nanos) = limit { *nanos } else { 0 };
             options.set = Some(self.memory.limit()).filter(|now| *now != words && *now > 0);
+        }
+        if let RuleTest::OfKernel { is_closed, .. } = options.asks.test {
+            options.set = Some(self.memory.limit()).filter(|now| *now != u64::from(is_closed));
         }
         let is_running = matches!(&self.options.asks.test, RuleTest::Over { limit: RuleLimit::Percentile(_), .. });
         let running = |nanos: u64| Some(nanos).filter(|nanos| is_running && *nanos > 0);

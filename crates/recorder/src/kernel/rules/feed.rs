@@ -11,7 +11,7 @@ use kymo_probe::rules::RuleRecord;
 use kymo_probe::watch::{COMPAT_CALL, WatchKind};
 use kymo_writer::WriteError;
 
-use super::asked::{RuleColumn, RuleTable};
+use super::asked::{CallSide, RuleColumn, RuleEventTable};
 use super::{LOST_BYTES, RuleSource};
 use crate::kernel::dump::StateEvent;
 use crate::kernel::marked::{MarkedRounds, RoundMark, all_entries};
@@ -32,10 +32,10 @@ pub(in crate::kernel) struct RuleEventCounts {
 #[derive(Debug)]
 pub(in crate::kernel) struct RuleFeed {
     rounds: MarkedRounds,
-    tables: Arc<Vec<Vec<RuleTable>>>,
+    tables: Arc<Vec<Vec<RuleEventTable>>>,
     calls: Arc<EventCatalog>,
-    /// Plans of calls, by number and whether the time is known.
-    plans: HashMap<(u64, bool), EventPlan>,
+    /// Plans of calls, by number, and whether the time is known.
+    plans: HashMap<(u64, CallSide, bool), EventPlan>,
     /// The end of the round that is read.
     mark: Option<RoundMark>,
     /// The spool cannot be read any more.
@@ -151,8 +151,8 @@ impl RuleFeed {
         thread.add("pid", KernelValue::I32(record.pid.cast_signed()));
         thread.add("procname", KernelValue::ThreadName(record.comm));
         let is_timed = record.took.is_some();
-        if table.is_call {
-            return self.call(at, record, &thread, output);
+        if let Some(side) = table.call {
+            return self.call(at, (record, side), &thread, output);
         }
         let fields = fields_of(&table.columns, record);
         let key = RuleEventKey { rule: record.rule, event: record.event, call: None, is_timed };
@@ -160,24 +160,28 @@ impl RuleFeed {
         output.rule_event(at, key, class, [thread.bytes(), fields.bytes()])
     }
 
-    /// The end of a system call, with its arguments.
+    /// Begin or end of a system call, with its arguments.
     fn call(
         &mut self,
         at: (u32, u64),
-        record: &RuleRecord<'_>,
+        (record, side): (&RuleRecord<'_>, CallSide),
         thread: &FieldList,
         output: &mut KernelOutput,
     ) -> Result<(), WriteError> {
         let mut words =
             record.fields.chunks_exact(8).map(|word| word.first_chunk().map_or(0, |word| u64::from_ne_bytes(*word)));
-        let (number, result) = (words.next().unwrap_or(0), words.next().unwrap_or(0));
+        let number = words.next().unwrap_or(0);
+        let result = if side == CallSide::Exit { words.next().unwrap_or(0) } else { 0 };
         let mut arguments = [0; ARGUMENTS_MAX];
         arguments.iter_mut().zip(words).for_each(|(argument, word)| *argument = word);
         let is_compat = number & COMPAT_CALL as u64 != 0;
         let table = if is_compat { CallTable::Compat } else { CallTable::Native };
         let bare = number & !(COMPAT_CALL as u64);
-        let is_timed = record.took.is_some();
-        let plan = self.plans.entry((number, is_timed)).or_insert_with(|| self.calls.whole_call(table, bare, is_timed));
+        let is_timed = side == CallSide::Exit && record.took.is_some();
+        let plan = self.plans.entry((number, side, is_timed)).or_insert_with(|| match side {
+            CallSide::Entry => self.calls.call_entry(table, bare),
+            CallSide::Exit => self.calls.whole_call(table, bare, is_timed),
+        });
         let bytes = whole_call(bare, arguments, result, record.took.unwrap_or(0));
         let (mut threads, mut payload) = (KernelThreads::default(), Vec::new());
         let mut context = RecordContext { cpu: at.0, threads: &mut threads, texts: &NO_TEXTS };

@@ -168,6 +168,7 @@ impl Served {
                 }
                 RuleTest::Every(events) => (rule.set.unwrap_or(events.into()), 0),
                 RuleTest::AtMost { events, ns } => (rule.set.unwrap_or(events.into()), self.ticks_of(ns)),
+                RuleTest::OfKernel { .. } => continue,
             };
             let kinds: Vec<(u64, u64)> = rule
                 .limits
@@ -319,7 +320,8 @@ fn test(test: &RuleTest) -> JudgedTest {
             JudgedTest::Over((u64::from(*part) * (1 << 32) / 1_000_000).max(1) as u32)
         }
         RuleTest::Every(_) => JudgedTest::Every,
-        RuleTest::AtMost { .. } => JudgedTest::AtMost,
+        // No program has a rule of the kernel: `RuleQuestion::fault`.
+        RuleTest::AtMost { .. } | RuleTest::OfKernel { .. } => JudgedTest::AtMost,
     }
 }
 
