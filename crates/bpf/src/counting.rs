@@ -8,13 +8,10 @@
 //!                                                        if r0 == 0: kymo_lost += 1
 //! ```
 //!
-//! The verifier looks at such functions where they are called, so that it knows the room that they return. The file keeps its bytes, but
-//! for the calls; sections that grow have new places behind its end, and so has the table of sections.
-
-use std::collections::BTreeMap;
-use std::ops::Range;
+//! The verifier looks at such functions where they are called, so that it knows the room that they return.
 
 use crate::btf::BtfTypes;
+use crate::rewrite::{ChangedObject, ExtensionParts, FLAG_CODE, SectionHead, TYPE_PROGBITS, TYPE_RELOCATIONS, word};
 
 /// The section with the number of records, 8 bytes.
 pub const COUNT_SECTION: &str = ".data.kymo";
@@ -23,15 +20,8 @@ const COUNT: &str = "kymo_lost";
 /// The address of the new code: loaders tell functions of all sections apart by addresses alone.
 const CODE_ADDRESS: u64 = 1 << 40;
 
-const HEADER_BYTES: usize = 64;
-const SYMBOL_BYTES: usize = 24;
-const RELOCATION_BYTES: usize = 16;
-const TYPE_PROGBITS: u32 = 1;
-const TYPE_SYMBOLS: u32 = 2;
-const TYPE_RELOCATIONS: u32 = 9;
 const FLAG_WRITE: u64 = 1;
 const FLAG_ALLOCATED: u64 = 2;
-const FLAG_CODE: u64 = 4;
 const SYMBOL_OBJECT: u8 = 1;
 const SYMBOL_FUNCTION: u8 = 2;
 /// Relocations of constants of 64 bits and of calls.
@@ -82,60 +72,6 @@ const FUNCTIONS: [CountingFunction; 2] = [
     },
 ];
 
-/// An entry of the table of sections.
-#[derive(Clone, Copy, Default)]
-struct SectionHead {
-    name: u32,
-    kind: u32,
-    flags: u64,
-    address: u64,
-    offset: u64,
-    size: u64,
-    link: u32,
-    info: u32,
-    alignment: u64,
-    entry_bytes: u64,
-}
-
-impl SectionHead {
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let word = |at: usize| word(bytes, at);
-        let long = |at: usize| long(bytes, at);
-        Some(Self {
-            name: word(0)?,
-            kind: word(4)?,
-            flags: long(8)?,
-            address: long(16)?,
-            offset: long(24)?,
-            size: long(32)?,
-            link: word(40)?,
-            info: word(44)?,
-            alignment: long(48)?,
-            entry_bytes: long(56)?,
-        })
-    }
-
-    fn write(&self, into: &mut Vec<u8>) {
-        [self.name, self.kind].iter().for_each(|word| into.extend(word.to_le_bytes()));
-        [self.flags, self.address, self.offset, self.size].iter().for_each(|long| into.extend(long.to_le_bytes()));
-        [self.link, self.info].iter().for_each(|word| into.extend(word.to_le_bytes()));
-        [self.alignment, self.entry_bytes].iter().for_each(|long| into.extend(long.to_le_bytes()));
-    }
-
-    fn range(&self) -> Option<Range<usize>> {
-        let begin = usize::try_from(self.offset).ok()?;
-        Some(begin..begin.checked_add(usize::try_from(self.size).ok()?)?)
-    }
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
-}
-
-fn long(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
-}
-
 /// The same object with programs that count records without room in [`COUNT_SECTION`]; `None`: they take no room in ring buffers, or the
 /// object is not one that can be changed.
 #[must_use]
@@ -153,59 +89,7 @@ pub fn counting_object(data: &[u8]) -> Option<Vec<u8>> {
     object.finish()
 }
 
-/// An object that gets more sections.
-struct ChangedObject<'d> {
-    data: &'d [u8],
-    heads: Vec<SectionHead>,
-    /// Sections with other bytes than those of the file.
-    changed: BTreeMap<usize, Vec<u8>>,
-    /// The section with names of sections, and that with symbols.
-    names: usize,
-    symbols: usize,
-    /// The first new symbol: those of the functions, and behind them that of the count.
-    first_symbol: u64,
-}
-
-impl<'d> ChangedObject<'d> {
-    fn read(data: &'d [u8]) -> Option<Self> {
-        let table = usize::try_from(long(data, 0x28)?).ok()?;
-        let half = |at: usize| data.get(at..)?.first_chunk().map(|bytes| usize::from(u16::from_le_bytes(*bytes)));
-        if half(0x3a)? != HEADER_BYTES {
-            return None;
-        }
-        let heads = (0..half(0x3c)?).map(|index| {
-            let begin = table.checked_add(index * HEADER_BYTES)?;
-            SectionHead::read(data.get(begin..begin.checked_add(HEADER_BYTES)?)?)
-        });
-        let heads: Vec<SectionHead> = heads.collect::<Option<_>>()?;
-        let symbols = heads.iter().position(|head| head.kind == TYPE_SYMBOLS)?;
-        let (changed, first_symbol) = (BTreeMap::new(), heads[symbols].size / SYMBOL_BYTES as u64);
-        Some(Self { data, heads, changed, names: half(0x3e)?, symbols, first_symbol })
-    }
-
-    /// The bytes of a section as they are in the file.
-    fn bytes(&self, section: usize) -> Option<&'d [u8]> {
-        self.data.get(self.heads.get(section)?.range()?)
-    }
-
-    /// Those of a section that changes.
-    fn change(&mut self, section: usize) -> Option<&mut Vec<u8>> {
-        if !self.changed.contains_key(&section) {
-            let bytes = self.bytes(section)?.to_vec();
-            self.changed.insert(section, bytes);
-        }
-        self.changed.get_mut(&section)
-    }
-
-    fn section(&self, name: &str) -> Option<usize> {
-        let names = self.bytes(self.names)?;
-        let is_it = |head: &SectionHead| {
-            let text = names.get(head.name as usize..).and_then(|text| text.strip_prefix(name.as_bytes()));
-            text.is_some_and(|rest| rest.first() == Some(&0))
-        };
-        self.heads.iter().position(is_it)
-    }
-
+impl ChangedObject<'_> {
     /// Calls that take room: section, byte and function.
     fn calls(&self) -> Option<Vec<(usize, usize, usize)>> {
         let mut calls = Vec::new();
@@ -286,41 +170,6 @@ impl<'d> ChangedObject<'d> {
         Some(())
     }
 
-    fn add(&mut self, name: &str, head: SectionHead, bytes: Vec<u8>) -> Option<usize> {
-        let names = self.change(self.names)?;
-        let place = u32::try_from(names.len()).ok()?;
-        names.extend(name.bytes().chain([0]));
-        self.heads.push(SectionHead { name: place, ..head });
-        self.changed.insert(self.heads.len() - 1, bytes);
-        Some(self.heads.len() - 1)
-    }
-
-    fn add_relocations(&mut self, section: usize, bytes: Vec<u8>) -> Option<usize> {
-        let head = SectionHead {
-            kind: TYPE_RELOCATIONS,
-            link: self.symbols as u32,
-            info: section as u32,
-            alignment: 8,
-            entry_bytes: RELOCATION_BYTES as u64,
-            ..SectionHead::default()
-        };
-        self.add(&format!(".rel.kymo{section}"), head, bytes)
-    }
-
-    fn add_symbol(&mut self, (name, kind, section, value, size): (&str, u8, usize, u64, u64)) -> Option<()> {
-        let names = self.change(self.heads[self.symbols].link as usize)?;
-        let place = u32::try_from(names.len()).ok()?;
-        names.extend(name.bytes().chain([0]));
-        let section = u16::try_from(section).ok()?;
-        let symbols = self.change(self.symbols)?;
-        symbols.extend(place.to_le_bytes());
-        symbols.extend([kind, 0]);
-        symbols.extend(section.to_le_bytes());
-        symbols.extend(value.to_le_bytes());
-        symbols.extend(size.to_le_bytes());
-        Some(())
-    }
-
     /// A call of the kernel becomes one of a function.
     fn redirect(&mut self, section: usize, at: usize, function: usize) -> Option<()> {
         let instruction = self.change(section)?.get_mut(at..at + 8)?;
@@ -336,34 +185,11 @@ impl<'d> ChangedObject<'d> {
         relocations.extend((symbol << 32 | OF_CALL).to_le_bytes());
         Some(())
     }
-
-    fn finish(mut self) -> Option<Vec<u8>> {
-        let mut file = self.data.to_vec();
-        for (section, bytes) in self.changed {
-            file.resize(file.len().next_multiple_of(8), 0);
-            let head = &mut self.heads[section];
-            (head.offset, head.size) = (file.len() as u64, bytes.len() as u64);
-            file.extend(bytes);
-        }
-        file.resize(file.len().next_multiple_of(8), 0);
-        let table = file.len() as u64;
-        file.get_mut(0x28..0x30)?.copy_from_slice(&table.to_le_bytes());
-        let count = u16::try_from(self.heads.len()).ok()?;
-        file.get_mut(0x3c..0x3e)?.copy_from_slice(&count.to_le_bytes());
-        self.heads.iter().for_each(|head| head.write(&mut file));
-        Some(file)
-    }
 }
 
 /// `.BTF.ext` with the new functions, of types from this number on, and a line for each.
 fn more_extension(old: &[u8], section: u32, line: u32, first_type: u32) -> Option<Vec<u8>> {
-    let head_bytes = word(old, 4)? as usize;
-    let part = |at: usize| {
-        // Old heads end before the third part.
-        let (offset, size) = if at + 8 <= head_bytes { (word(old, at)?, word(old, at + 4)?) } else { (0, 0) };
-        old.get(head_bytes.checked_add(offset as usize)?..)?.get(..size as usize)
-    };
-    let (mut functions, mut lines, core) = (part(8)?.to_vec(), part(16)?.to_vec(), part(24)?);
+    let mut parts = ExtensionParts::read(old)?;
     let places = FUNCTIONS.iter().scan(0, |place, function| {
         let begin = *place;
         *place += size_of_val(function.code) as u32;
@@ -375,16 +201,9 @@ fn more_extension(old: &[u8], section: u32, line: u32, first_type: u32) -> Optio
         // Line 1 of a file with this name and text.
         of_lines.push([place, line, line, 1 << 10]);
     }
-    append_rows(&mut functions, section, &of_functions, 2)?;
-    append_rows(&mut lines, section, &of_lines, 4)?;
-    let mut changed = old.get(..4)?.to_vec();
-    let sizes = [functions.len(), lines.len(), core.len()].map(|bytes| bytes as u32);
-    let [of_functions, of_lines, of_core] = sizes;
-    for word in [32, 0, of_functions, of_functions, of_lines, of_functions + of_lines, of_core] {
-        changed.extend(word.to_le_bytes());
-    }
-    [&functions[..], &lines, core].iter().for_each(|part| changed.extend(*part));
-    Some(changed)
+    append_rows(&mut parts.functions, section, &of_functions, 2)?;
+    append_rows(&mut parts.lines, section, &of_lines, 4)?;
+    parts.write(old)
 }
 
 /// Appends rows of a section, of so many words: the part says how many bytes each row has.

@@ -22,6 +22,7 @@ mod maps;
 mod object;
 mod parts;
 mod problem;
+mod rewrite;
 mod value;
 
 pub use attach::AttachPoint;
@@ -32,4 +33,5 @@ pub use link::LinkedProgram;
 pub use maps::ObjectMap;
 pub use object::{BpfObject, MachineMaps, ObjectProgram};
 pub use problem::{LinkProblem, ObjectProblem};
+pub use rewrite::kernel_object;
 pub use value::{BpfValue, BpfValueMember, BpfValueType};

@@ -286,11 +286,10 @@ impl KernelObject {
 
     /// Detaches the programs, and reads the tables into a file.
     pub(crate) fn end(&mut self, into: &mut impl std::io::Write) -> Result<EndedObject, String> {
-        // Their numbers go with them.
-        let programs = self.names.iter().filter_map(|name| self.ran(name)).collect();
         for attached in std::mem::take(&mut self.attached) {
             attached.detach(&mut self.programs);
         }
+        let programs = self.names.iter().filter_map(|name| self.ran(name)).collect();
         let cpus = perf_sched::possible_cpus()?.len();
         let mut all: Vec<(&str, &Map)> = self.programs.maps().collect();
         all.sort_unstable_by_key(|(name, _)| *name);

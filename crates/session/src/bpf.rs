@@ -19,7 +19,7 @@ use std::sync::Arc;
 use kymo_bpf::LinkedProgram;
 pub use kymo_bpf::{
     AttachPoint, BpfObject, BpfValue, BpfValueMember, BpfValueType, COUNT_SECTION, MachineMaps, ObjectMap,
-    ObjectProblem, ObjectProgram, counting_object,
+    ObjectProblem, ObjectProgram, counting_object, kernel_object,
 };
 use kymo_ir::machine::{BpfMachine, MachineProgram, RunInput, RunOutputs};
 use kymo_schema::glob;

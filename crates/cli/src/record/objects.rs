@@ -18,7 +18,7 @@ use kymo_recorder::objects::{
 use kymo_session::Zone;
 use kymo_session::bpf::{
     AttachPoint, BpfMapContents, BpfObject, BpfOutput, BpfValue, COUNT_SECTION, ObjectMap, bpf_contents, bpf_record,
-    counting_object,
+    counting_object, kernel_object,
 };
 use serde_json::{Value, json};
 
@@ -48,6 +48,7 @@ pub(super) fn run(arguments: &BpfRunArguments) -> Result<CommandOutcome, RecordP
     let (object, bytes) = bpf::object_and_bytes(path)?;
     let request = request(path, &object)?;
     let signals = Signals::catch()?;
+    let bytes = kernel_object(&bytes).unwrap_or(bytes);
     let counting = counting_object(&bytes);
     let running = helper.load(&bytes, counting.as_deref(), &request).map_err(|problem| refused(path, problem))?;
     if counting.is_some() && !running.counts_losses() {

@@ -99,8 +99,12 @@ impl HelperState {
             }
             Err(refusal) => {
                 // Some kernels do not let even root have programs everywhere.
-                let is_forbidden = refusal.is_forbidden && !may_load();
-                send(stream, &HelperReply::ObjectRefused(ObjectRefusal { is_forbidden, ..refusal }))
+                let is_elsewhere = refusal.is_forbidden && may_load();
+                let help = is_elsewhere
+                    .then(|| "this user may load programs, but the kernel does not allow this one".to_owned());
+                let is_forbidden = refusal.is_forbidden && !is_elsewhere;
+                let refusal = ObjectRefusal { is_forbidden, help: refusal.help.clone().or(help), ..refusal };
+                send(stream, &HelperReply::ObjectRefused(refusal))
             }
         }
     }

@@ -6,6 +6,7 @@ use std::io;
 use aya::EbpfError;
 use aya::maps::MapError;
 use aya::programs::ProgramError;
+use aya::programs::uprobe::UProbeError;
 
 use super::ObjectRefusal;
 use super::place::AttachPlace;
@@ -59,7 +60,12 @@ pub(super) fn not_attached(name: &str, place: &AttachPlace, error: &ProgramError
         AttachPlace::FileProbe { file, symbol: Some(symbol), .. } => format!("function {symbol} of {file}"),
         AttachPlace::FileProbe { file, offset, .. } => format!("byte {offset:#x} of {file}"),
     };
-    let why = format!("it cannot be attached to {place}: {}", words(error));
+    let why = match error {
+        ProgramError::UProbeError(UProbeError::SymbolError { symbol, .. }) => {
+            format!("it cannot be attached to {place}: the file has no function `{symbol}` among its symbols")
+        }
+        error => format!("it cannot be attached to {place}: {}", words(error)),
+    };
     ObjectRefusal { is_forbidden: is_about_rights(error), ..ObjectRefusal::of_program(name, why) }
 }
 
