@@ -1,7 +1,7 @@
 //! Any bytes are an eBPF object or are refused; each of its programs is linked and checked, or refused with a reason, and one that is not
 //! refused runs to its end or stops, inside of its memory and its limit of instructions.
 
-use kymo_bpf::{BpfObject, BtfTypes, LinkedProgram, MachineMaps, ObjectProblem};
+use kymo_bpf::{BpfObject, BtfTypes, LinkedProgram, MachineMaps, ObjectProblem, counting_object, kernel_object};
 use kymo_ir::machine::{BpfMachine, MachineProgram, RunInput, RunMoment};
 
 /// Programs of an object that are run.
@@ -25,6 +25,11 @@ pub fn hold(data: &[u8], target: Option<&BtfTypes>) -> u64 {
         }
     };
     assert!(!object.programs().is_empty());
+    for changed in [counting_object(data), kernel_object(data)].into_iter().flatten() {
+        // Hidden programs are in no section with code any more; an object without others has none.
+        let programs = BpfObject::read(&changed).map_or(0, |changed| changed.programs().len());
+        assert!(programs <= object.programs().len(), "no program is added");
+    }
     let maps = object.machine_maps();
     for map in object.maps() {
         let value = map.value.as_ref().map(|value| (value.name(), value.value(&[0xff; 64])));

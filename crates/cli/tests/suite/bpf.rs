@@ -71,19 +71,19 @@ SEC("tp_btf/sched_switch") int switched(__u64 *context) { return 0; }
 char _license[] SEC("license") = "Dual MIT/GPL";
 "#;
 
-fn demo() -> String {
+pub(crate) fn demo() -> String {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces/demo");
     path.to_str().expect("the path is text").to_owned()
 }
 
 /// An object in a folder of its own.
-struct Compiled {
+pub(crate) struct Compiled {
     folder: tempfile::TempDir,
 }
 
 impl Compiled {
     /// `None`: no clang writes eBPF here, which is said.
-    fn new(source: &str) -> Option<Self> {
+    pub(crate) fn new(source: &str) -> Option<Self> {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         std::fs::write(folder.path().join("programs.c"), source).expect("there is room for a file");
         let mut clang = Command::new("clang");
@@ -101,7 +101,13 @@ impl Compiled {
         Some(Self { folder })
     }
 
-    fn kymo(&self, words: &[&str]) -> Output {
+    /// A file in the folder.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn kymo(&self, words: &[&str]) -> Output {
         let mut kymo = program::kymo();
         kymo.args(words).current_dir(self.folder.path()).env("TZ", "UTC");
         kymo.output().expect("the program is there")
@@ -109,14 +115,14 @@ impl Compiled {
 
     /// Lines on standard output, after checking the exit status.
     #[track_caller]
-    fn says(&self, words: &[&str], status: i32) -> String {
+    pub(crate) fn says(&self, words: &[&str], status: i32) -> String {
         let done = self.kymo(words);
         assert_eq!(done.status.code(), Some(status), "{}", String::from_utf8_lossy(&done.stderr));
         String::from_utf8(done.stdout).expect("the answer is text")
     }
 }
 
-fn lines_of_json(text: &str) -> Vec<serde_json::Value> {
+pub(crate) fn lines_of_json(text: &str) -> Vec<serde_json::Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
 }
 

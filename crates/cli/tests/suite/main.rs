@@ -7,6 +7,8 @@ mod alone;
 mod beginnings;
 mod bpf;
 #[cfg(target_os = "linux")]
+mod bpf_kernel;
+#[cfg(target_os = "linux")]
 mod c_programs;
 #[cfg(target_os = "linux")]
 mod capture;
