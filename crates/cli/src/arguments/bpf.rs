@@ -14,6 +14,7 @@ Examples:
   kymo bpf show count.o                     programs, maps and their types
   kymo bpf run count.o my-trace             run its SEC(\"kymo/EVENT\") programs over the events
   kymo bpf run count.o my-trace --filter 'size > 1000' --json
+  sudo kymo bpf run opens.o --kernel        run its other programs in the kernel, until Ctrl-C
 
 count.c counts packets by port:
 
@@ -35,7 +36,7 @@ pub(crate) struct BpfArguments {
 pub(crate) enum BpfCommand {
     /// Show the programs, maps and types of an eBPF object, and which programs run in user space
     Show(BpfShowArguments),
-    /// Run the programs of an eBPF object over the events of traces, and show their maps
+    /// Run the programs of an eBPF object over the events of traces or in the kernel, and show their maps
     Run(BpfRunArguments),
 }
 
@@ -62,12 +63,16 @@ Examples:
   kymo bpf run count.o my-trace
   kymo bpf run count.o my-trace --filter 'size > 1000'
   kymo bpf run count.o my-trace --json | jq 'select(.kind == \"map\")'
+  kymo bpf run count.o my-trace --output records      records and maps as a trace
+  sudo kymo bpf run opens.o --kernel -- ./app         in the kernel, while a command runs
 
 Records of rings and lines of bpf_printk are printed in the order of time, then the maps.
-Programs run over all traces together, in one order of time.
+Programs run over all traces together, in one order of time. In the kernel, an object is your own
+code with root's power, bounded by the verifier alone.
 
 Exit status: 0 everything was read and every run came to its end; 1 a part could not be read, a
-program stopped, or it does not fit an event; 2 wrong usage, or the object cannot be read or run.")]
+program stopped, it does not fit an event, or records were lost; 2 wrong usage, missing rights, or the
+object cannot be read or run; in the kernel that of the command, if it is not 0.")]
 pub(crate) struct BpfRunArguments {
     /// The object: a file that clang has written for eBPF
     #[arg(value_name = "OBJECT")]
