@@ -24,8 +24,6 @@ use crate::show::{self, counted};
 use crate::stop::StopReason;
 pub(crate) use printer::BpfPrinter;
 pub(crate) use traced::TracedOutput;
-#[cfg(target_os = "linux")]
-pub(crate) use traced::record_time;
 
 /// Bytes of an object at most.
 const OBJECT_MAX: u64 = 64 << 20;

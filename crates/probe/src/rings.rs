@@ -116,11 +116,16 @@ impl KernelRing {
     }
 
     /// Copies all records behind `into`, each with its length before it; returns how many.
-    pub(crate) fn drain(&mut self, into: &mut Vec<u8>) -> u64 {
+    fn drain(&mut self, into: &mut Vec<u8>) -> u64 {
+        self.drain_some(into, u64::MAX)
+    }
+
+    /// The same of about so many bytes.
+    pub(crate) fn drain_some(&mut self, into: &mut Vec<u8>, bytes: u64) -> u64 {
         let (begin, end) =
             (self.position.long(0).load(Ordering::Relaxed), self.records.long(0).load(Ordering::Acquire));
         let (mut at, mut records) = (begin, 0);
-        while at < end {
+        while at < end && at - begin < bytes {
             let place = self.page + (at & self.mask) as usize;
             let head = self.records.word(place).load(Ordering::Acquire);
             let length = head & !(BUSY | DISCARDED);
@@ -136,6 +141,11 @@ impl KernelRing {
         }
         self.drained = at;
         records
+    }
+
+    /// How far it was drained.
+    pub(crate) fn drained(&self) -> u64 {
+        self.drained
     }
 
     /// Gives the room of drained records back.

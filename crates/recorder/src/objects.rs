@@ -145,7 +145,7 @@ impl RunningObject {
         self.rings.wait(timeout);
     }
 
-    /// Calls `each` with the records that came since the last time; returns lines of `bpf_printk` that came.
+    /// Calls `each` with records that came since the last time, of which there may be more; returns lines of `bpf_printk` that came.
     ///
     /// # Errors
     ///

@@ -84,6 +84,7 @@ pub(crate) struct BpfRunArguments {
     pub(crate) kernel: bool,
     /// In the kernel: run this long; default: until the command ends, or Ctrl-C
     #[arg(long, value_name = "TIME", value_parser = seconds, requires = "kernel")]
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "other systems have no eBPF in their kernels"))]
     pub(crate) duration: Option<u64>,
     /// Write records and lines to a new trace in this folder instead of showing them, and the entries of maps
     #[arg(short, long, value_name = "DIR")]
@@ -96,5 +97,6 @@ pub(crate) struct BpfRunArguments {
     pub(crate) json: bool,
     /// In the kernel: run while this command runs; programs see all of the system
     #[arg(last = true, value_name = "COMMAND", requires = "kernel")]
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "other systems have no eBPF in their kernels"))]
     pub(crate) command: Vec<OsString>,
 }

@@ -2,16 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use kymo_session::bpf::{
-    BpfClock, BpfMapContents, BpfObject, BpfOutput, BpfTrace, BpfTraceProblem, BpfValue, BpfValueType, ObjectMap,
-};
+use kymo_session::bpf::{BpfClock, BpfMapContents, BpfObject, BpfOutput, BpfTrace, BpfTraceProblem};
 
 use crate::message::write_line;
 use crate::show::counted;
 use crate::stop::StopReason;
 
-/// Members that tell the time of a record, in the order of preference.
-const TIME_MEMBERS: [&str; 5] = ["time_ns", "timestamp_ns", "ts_ns", "timestamp", "ts"];
 const NANOS: i64 = 1_000_000_000;
 
 /// A trace of the output of programs. Its folder is made when the time of the first output is known.
@@ -69,6 +65,7 @@ impl<'o> TracedOutput<'o> {
     }
 
     /// No output from before this time is expected any more.
+    #[cfg(target_os = "linux")]
     pub(crate) fn settle(&mut self, nanos: i64) -> Result<(), StopReason> {
         let Some((trace, zero_ns)) = &mut self.trace else { return Ok(()) };
         let settled = trace.settle(cycles(nanos, *zero_ns));
@@ -95,21 +92,4 @@ impl<'o> TracedOutput<'o> {
 
 fn cycles(nanos: i64, zero_ns: i64) -> u64 {
     u64::try_from(nanos.saturating_sub(zero_ns)).unwrap_or(0)
-}
-
-/// The time of a record by `CLOCK_MONOTONIC`, if one of its members tells it: an unsigned integer of 64 bits between two times.
-pub(crate) fn record_time(map: &ObjectMap, value: &BpfValue, earliest: u64, latest: u64) -> Option<u64> {
-    let (Some(BpfValueType::Structure { members: types, .. }), BpfValue::Members(members)) = (&map.value, value) else {
-        return None;
-    };
-    TIME_MEMBERS.iter().find_map(|name| {
-        let at = types.iter().position(|member| &*member.name == *name)?;
-        let is_time = types[at].value_type == BpfValueType::Integer { bits: 64, is_signed: false };
-        match &members.get(at)?.1 {
-            BpfValue::Integer(time) if is_time => {
-                u64::try_from(*time).ok().filter(|time| (earliest..=latest).contains(time))
-            }
-            _ => None,
-        }
-    })
 }

@@ -7,6 +7,7 @@
 //! ```
 
 use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -17,8 +18,8 @@ use kymo_recorder::objects::{
 };
 use kymo_session::Zone;
 use kymo_session::bpf::{
-    AttachPoint, BpfMapContents, BpfObject, BpfOutput, BpfValue, COUNT_SECTION, ObjectMap, bpf_contents, bpf_record,
-    counting_object, kernel_object,
+    AttachPoint, BpfMapContents, BpfObject, BpfOutput, BpfValue, BpfValueType, COUNT_SECTION, ObjectMap, bpf_contents,
+    bpf_record, counting_object, kernel_object,
 };
 use serde_json::{Value, json};
 
@@ -35,6 +36,8 @@ use crate::stop::StopReason;
 
 /// Records of a trace may come so late for the order of time.
 const LATE_MAX_NS: u64 = 1_000_000_000;
+/// Members that tell the time of a record, in the order of preference.
+const TIME_MEMBERS: [&str; 5] = ["time_ns", "timestamp_ns", "ts_ns", "timestamp", "ts"];
 /// Between two looks at signals and clocks.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -140,6 +143,8 @@ impl<'a> KernelRun<'a> {
     ) -> Result<Self, RecordProblem> {
         let printer = BpfPrinter::new(arguments.json, InstantFormat::new(true, Zone::Local, false));
         let file = arguments.output.as_deref().map(|folder| {
+            // As recordings of the kernel: it tells of processes of other users, too.
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
             let mut file = TracedOutput::new(folder, &arguments.object, object, true);
             file.begin(running.offset_ns()).map(|()| file)
         });
@@ -165,7 +170,7 @@ impl<'a> KernelRun<'a> {
             self.running.wait(left.min(LOOK));
         }
         let ended = self.running.end().map_err(broken)?;
-        self.pass_on()?;
+        while self.pass_on()? {}
         let is_whole = self.end(&ended)?;
         Ok(match status {
             Some(status) if status > 0 || is_whole => CommandOutcome::Status(status),
@@ -174,18 +179,19 @@ impl<'a> KernelRun<'a> {
         })
     }
 
-    /// Shows records and lines that came, in the order of time.
-    fn pass_on(&mut self) -> Result<(), RecordProblem> {
+    /// Shows records and lines that came, in the order of time; whether there were records.
+    fn pass_on(&mut self) -> Result<bool, RecordProblem> {
         let Self { running, object, printer, file, .. } = self;
         let (begun_ns, offset_ns) = (running.begun_ns(), running.offset_ns());
         let (now, mut all) = (monotonic_ns(), Vec::new());
         let lines = running.drain(|ObjectRecord { map, nanos, bytes }| {
             if let Some(map) = object.maps().iter().find(|known| known.name == map) {
                 let value = bpf_record(map, bytes);
-                let nanos = nanos.or_else(|| bpf::record_time(map, &value, begun_ns, monotonic_ns())).unwrap_or(now);
+                let nanos = nanos.or_else(|| record_time(map, &value, begun_ns, monotonic_ns())).unwrap_or(now);
                 all.push((nanos, ObjectOutput::Record(map, value)));
             }
         })?;
+        let has_records = !all.is_empty();
         all.extend(
             lines.into_iter().map(|PrintedLine { nanos, text }| (nanos.unwrap_or(now), ObjectOutput::Line(text))),
         );
@@ -205,7 +211,7 @@ impl<'a> KernelRun<'a> {
             file.settle(unix(now.saturating_sub(LATE_MAX_NS), offset_ns))?;
         }
         plain_output().flush()?;
-        Ok(())
+        Ok(has_records)
     }
 
     /// Shows maps and counts; whether nothing was lost.
@@ -301,4 +307,21 @@ fn program_words(program: &RanProgram) -> String {
 
 fn unix(monotonic_ns: u64, offset_ns: i64) -> i64 {
     i64::try_from(monotonic_ns).unwrap_or(i64::MAX).saturating_add(offset_ns)
+}
+
+/// The time of a record by `CLOCK_MONOTONIC`, if one of its members tells it: an unsigned integer of 64 bits between two times.
+fn record_time(map: &ObjectMap, value: &BpfValue, earliest: u64, latest: u64) -> Option<u64> {
+    let (Some(BpfValueType::Structure { members: types, .. }), BpfValue::Members(members)) = (&map.value, value) else {
+        return None;
+    };
+    TIME_MEMBERS.iter().find_map(|name| {
+        let at = types.iter().position(|member| &*member.name == *name)?;
+        let is_time = types[at].value_type == BpfValueType::Integer { bits: 64, is_signed: false };
+        match &members.get(at)?.1 {
+            BpfValue::Integer(time) if is_time => {
+                u64::try_from(*time).ok().filter(|time| (earliest..=latest).contains(time))
+            }
+            _ => None,
+        }
+    })
 }

@@ -253,6 +253,8 @@ fn traces_of_output_are_read_by_others() {
     );
     assert!(of("map:by_cpu")[0].contains(", cpu = "), "{printed}");
     compiled.says(&["check", "trace"], 0);
+    let mode = compiled.path("trace").metadata().expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o700, "it tells of other users, too");
     // The folder has a trace: a second one does not go there.
     let again = in_kernel(&compiled, &["--output", "trace"]).expect("it ran a moment ago");
     assert_eq!(again.status.code(), Some(2), "{again:?}");

@@ -11,6 +11,8 @@ const COMMAND_LOOK_UP_BATCH: std::ffi::c_long = 24;
 const COMMAND_STATISTICS: std::ffi::c_long = 32;
 /// Entries of a batch.
 const BATCH: u32 = 4096;
+/// Bytes of the first batch at most.
+const BATCH_BYTES: usize = 64 << 20;
 /// Bytes of the kernel's description of a program, and places in it.
 const INFORMATION_BYTES: usize = 216;
 const RUN_NS_AT: usize = 192;
@@ -125,7 +127,8 @@ pub(crate) fn only_value(map: BorrowedFd<'_>, value_bytes: usize) -> Result<Vec<
 fn hashed(map: BorrowedFd<'_>, bytes: EntryBytes) -> Result<MapEntries, ProbeErrorKind> {
     let mut all = MapEntries::default();
     // A bucket is whole in a batch, and may have all entries.
-    let mut room = BATCH.min(bytes.entries);
+    let most = u32::try_from(BATCH_BYTES / (bytes.key + bytes.value).max(1)).unwrap_or(BATCH).max(1);
+    let mut room = BATCH.min(most).min(bytes.entries);
     let (mut from, mut next, mut is_first) = ([0_u8; 8], [0_u8; 8], true);
     loop {
         let mut keys = vec![0_u8; bytes.key * room as usize];

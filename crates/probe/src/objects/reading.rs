@@ -23,6 +23,8 @@ const RECORD_LOST: u32 = 2;
 /// Bytes before a record, and before its bytes in a sample.
 const HEAD: usize = 8;
 const SAMPLE_HEAD: usize = 12;
+/// Bytes of a ring buffer that are read at a time, about: records take more memory when they are values.
+const DRAINED_BYTES: u64 = 1 << 20;
 
 /// A record of a ring.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +99,8 @@ impl ObjectRings {
         let _ = poll(&mut files, Some(&timeout));
     }
 
-    /// Calls `each` with the records that came since the last time, and gives their room back; returns the lines that came.
+    /// Calls `each` with records that came since the last time, and gives their room back; returns the lines that came. Of a ring buffer
+    /// with many records, some are left for the next time.
     ///
     /// # Errors
     ///
@@ -106,8 +109,13 @@ impl ObjectRings {
         let mut bytes = Vec::new();
         for (map, _, ring) in &mut self.rings {
             bytes.clear();
-            ring.drain(&mut bytes);
-            ring.release();
+            // Until there are records: some may be discarded ones only.
+            let mut before = None;
+            while bytes.is_empty() && before != Some(ring.drained()) {
+                before = Some(ring.drained());
+                ring.drain_some(&mut bytes, DRAINED_BYTES);
+                ring.release();
+            }
             let mut rest = &bytes[..];
             while let Some((length, behind)) = rest.split_first_chunk() {
                 let (record, behind) = behind.split_at(u32::from_le_bytes(*length) as usize);
