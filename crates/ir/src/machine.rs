@@ -21,10 +21,12 @@ mod helper;
 mod instruction;
 mod map;
 mod memory;
+pub mod native;
 mod printing;
 mod problem;
 mod program;
 mod run;
+mod table;
 
 pub use instruction::{
     ABSENT_FIELD_CALL, AluOperation, AtomicOperation, JumpRelation, MachineInstruction, MachineOperand, SwapOrder,

@@ -9,6 +9,7 @@
 //! Program ──Rows───> one loop over positions that fills columns
 //! Program ──Text───> one call per record that prints it
 //! Predicate ──NativeFilter──> code for other programs: one call per event that says whether to keep it
+//! MachineProgram ──CompiledProgram──> a program of eBPF: one call per run
 //! ```
 //!
 //! Machine code never reports *why* it stopped. It gives back the record it is stuck at, and the
@@ -17,6 +18,7 @@
 mod body;
 mod engine;
 mod keep;
+mod machine;
 mod native;
 mod pieces;
 mod predicate;
@@ -27,6 +29,7 @@ mod text;
 mod translate;
 
 pub use engine::JitEngine;
+pub use machine::CompiledProgram;
 pub use native::{LoadedFilter, NativeFilter, NativeJudgement, NativeQuestion, NativeTarget};
 pub use rows::CompiledRows;
 pub use scan::{COMPILE_AFTER, Scan};

@@ -6,6 +6,7 @@
 //! that fails again.
 
 pub mod classes;
+pub mod machine;
 mod numbers;
 pub mod predicates;
 

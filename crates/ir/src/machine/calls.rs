@@ -8,7 +8,7 @@ use super::map::{BAD_ADDRESS, BAD_ARGUMENT, BpfMapType, EXISTS, NO_ENTRY, NO_MEM
 use super::memory::{self, ReservedRecord};
 use super::printing;
 use super::problem::{MachineFault, MachineFaultKind};
-use super::run::{OutputRecord, Run, STEP_BYTES};
+use super::run::{MachineRun, OutputRecord, STEP_BYTES};
 
 /// Bytes of lines that a run may print.
 const LINE_BYTES_MAX: usize = 1 << 16;
@@ -32,7 +32,7 @@ fn error(number: i64) -> u64 {
     number as u64
 }
 
-impl Run<'_> {
+impl MachineRun<'_> {
     /// Calls a helper function; its result.
     pub(super) fn call(&mut self, number: u32, arguments: [u64; 5], place: CallPlace) -> Result<u64, MachineFault> {
         let name = helper::name_of(number).unwrap_or_default();

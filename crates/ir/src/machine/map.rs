@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! value of slot s and CPU c: values[c][s * stride ..][.. value_bytes]       arrays: a slot is the key
-//!                                                                           hash tables: `slots` finds it
+//!                                                                           hash tables: `table` finds it
 //! ```
 //!
 //! Memory grows with the entries that are there, out of one allowance for all maps of a machine.
 
-use std::collections::HashMap;
-
 use thiserror::Error;
+
+use super::table::KeyTable;
 
 /// Memory of all maps of a machine at most.
 pub const MAP_BYTES_MAX: usize = 1 << 30;
@@ -185,9 +185,9 @@ pub struct BpfMap {
     /// Values of each CPU; of one, if CPUs share them.
     values: Vec<Vec<u8>>,
     /// Slots of keys in hash tables.
-    slots: HashMap<Box<[u8]>, u32>,
-    /// Keys of slots; none: the slot is free.
-    keys: Vec<Option<Box<[u8]>>>,
+    table: Option<KeyTable>,
+    /// Which slots of hash tables have a key.
+    taken: Vec<bool>,
     free: Vec<u32>,
     /// Whether the key of a slot was used since the hand passed, and the hand.
     used: Vec<bool>,
@@ -223,8 +223,10 @@ impl BpfMap {
                 values.push(Vec::new());
             }
         }
-        let (slots, keys, free, used) = (HashMap::new(), Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { definition, stride, values, slots, keys, free, used, hand: 0 })
+        let is_hash = kind.is_table() && !kind.is_array();
+        let table = is_hash.then(|| KeyTable::new(definition.key_bytes as usize, stride));
+        let (taken, free, used) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { definition, stride, values, table, taken, free, used, hand: 0 })
     }
 
     /// Its definition.
@@ -236,7 +238,7 @@ impl BpfMap {
     /// Its entries, in the order of their slots.
     pub fn entries(&self) -> impl Iterator<Item = MapEntry<'_>> {
         let slots =
-            if self.definition.map_type.is_array() { self.definition.entries_max as usize } else { self.keys.len() };
+            if self.definition.map_type.is_array() { self.definition.entries_max as usize } else { self.taken.len() };
         let slots = if self.definition.map_type.is_table() { slots } else { 0 };
         (0..slots as u32).filter_map(|slot| Some(MapEntry { key: self.key(slot)?, values: self.values_of(slot) }))
     }
@@ -260,12 +262,13 @@ impl BpfMap {
         if self.definition.map_type.is_array() {
             return (slot < self.definition.entries_max).then(|| slot.to_le_bytes().into());
         }
-        self.keys.get(slot as usize)?.clone()
+        let is_taken = *self.taken.get(slot as usize)?;
+        is_taken.then(|| self.table.as_ref().map(|table| table.key(slot).into()))?
     }
 
     /// Slots that there are or were.
     pub(super) fn slot_count(&self) -> u32 {
-        if self.definition.map_type.is_array() { self.definition.entries_max } else { self.keys.len() as u32 }
+        if self.definition.map_type.is_array() { self.definition.entries_max } else { self.taken.len() as u32 }
     }
 
     /// The slot of a key.
@@ -274,7 +277,7 @@ impl BpfMap {
             let index = u32::from_le_bytes(*key.first_chunk()?);
             return (index < self.definition.entries_max).then_some(index);
         }
-        let slot = *self.slots.get(key)?;
+        let slot = self.table.as_ref()?.find(key)?;
         self.used[slot as usize] = true;
         Some(slot)
     }
@@ -308,42 +311,47 @@ impl BpfMap {
         (self.values.len() * size_of::<Vec<u8>>() + used * self.stride) as u64
     }
 
-    /// The slot of a key that was not there, with values of 0.
+    /// The slot of a key that was not there, with values of 0. Values that CPUs share are there with it, or it is not.
     pub(super) fn insert(&mut self, key: &[u8], allowance: &mut usize) -> Result<u32, i64> {
-        if self.slots.len() >= self.definition.entries_max as usize {
+        if self.table.as_ref().is_none_or(|table| table.len() >= self.definition.entries_max as usize) {
             if !self.definition.map_type.is_lru() {
                 return Err(TOO_BIG);
             }
             self.drop_unused();
         }
-        let slot = match self.free.pop() {
-            Some(slot) => slot,
-            None => {
-                *allowance = allowance.checked_sub(ENTRY_BYTES + 2 * key.len()).ok_or(NO_MEMORY)?;
-                self.keys.push(None);
-                self.used.push(false);
-                self.keys.len() as u32 - 1
-            }
-        };
+        let slot = self.free.last().copied().unwrap_or(self.taken.len() as u32);
+        let is_new = slot as usize == self.taken.len();
+        let needed = if is_new { ENTRY_BYTES + 2 * key.len() } else { 0 };
+        let mut left = allowance.checked_sub(needed).ok_or(NO_MEMORY)?;
+        if !self.definition.map_type.is_per_cpu() {
+            self.place(slot, 0, &mut left)?;
+        }
+        *allowance = left;
+        if is_new {
+            self.taken.push(true);
+            self.used.push(false);
+        } else {
+            self.free.pop();
+        }
         let at = slot as usize * self.stride;
         for values in &mut self.values {
             if let Some(value) = values.get_mut(at..at + self.stride) {
                 value.fill(0);
             }
         }
-        self.slots.insert(key.into(), slot);
-        self.keys[slot as usize] = Some(key.into());
+        if let Some(table) = &mut self.table {
+            table.insert(key, slot);
+        }
+        self.taken[slot as usize] = true;
         self.used[slot as usize] = false;
         Ok(slot)
     }
 
     /// Removes a key; 0, or the error number.
     pub(super) fn remove(&mut self, key: &[u8]) -> i64 {
-        if !self.definition.map_type.is_table() || self.definition.map_type.is_array() {
-            return BAD_ARGUMENT;
-        }
-        let Some(slot) = self.slots.remove(key) else { return NO_ENTRY };
-        self.keys[slot as usize] = None;
+        let Some(table) = &mut self.table else { return BAD_ARGUMENT };
+        let Some(slot) = table.remove(key) else { return NO_ENTRY };
+        self.taken[slot as usize] = false;
         self.free.push(slot);
         0
     }
@@ -351,13 +359,13 @@ impl BpfMap {
     /// Removes the first entry that was not used since the hand passed it.
     fn drop_unused(&mut self) {
         // The first turn clears the marks at most: the second one finds an entry.
-        for _ in 0..2 * self.keys.len() {
-            let slot = self.hand % self.keys.len();
+        for _ in 0..2 * self.taken.len() {
+            let slot = self.hand % self.taken.len();
             self.hand = slot + 1;
             if std::mem::take(&mut self.used[slot]) {
                 continue;
             }
-            if let Some(key) = self.keys[slot].clone() {
+            if let Some(key) = self.key(slot as u32) {
                 self.remove(&key);
                 return;
             }
@@ -374,6 +382,22 @@ impl BpfMap {
             return None;
         }
         self.values.get_mut(cpu)?.get_mut(offset..offset + size)
+    }
+
+    /// Its hash table, if it is one.
+    pub(super) fn table(&self) -> Option<&KeyTable> {
+        self.table.as_ref()
+    }
+
+    /// All values of a CPU, or those that CPUs share.
+    pub(super) fn values_mut(&mut self, cpu: usize) -> &mut [u8] {
+        let cpu = if self.definition.map_type.is_per_cpu() { cpu } else { 0 };
+        self.values.get_mut(cpu).map_or(&mut [], |values| &mut values[..])
+    }
+
+    /// Bytes from a value to the next.
+    pub(super) fn stride(&self) -> usize {
+        self.stride
     }
 
     /// Bytes from there are those of one value.

@@ -21,9 +21,11 @@ use super::map::{BpfMap, TOO_BIG};
 use super::problem::MachineFaultKind;
 
 /// Bytes of stack for each function.
-pub(super) const FRAME_BYTES: usize = 512;
+pub const FRAME_BYTES: usize = 512;
 /// Functions that are called inside of each other at most, as in the kernel.
-pub(super) const FRAMES_MAX: usize = 8;
+pub const FRAMES_MAX: usize = 8;
+/// Bytes of the stack of a run.
+pub(super) const STACK_BYTES: usize = FRAME_BYTES * FRAMES_MAX;
 /// Maps of a machine at most.
 pub(super) const MAPS_MAX: usize = 1 << 12;
 /// CPUs that addresses have room for.
@@ -58,19 +60,36 @@ pub(super) struct ReservedRecord {
     pub(super) bytes: Option<Vec<u8>>,
 }
 
+/// A place in memory that a program may use.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryPlace {
+    /// Its address for the program.
+    pub begin: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Its first byte.
+    pub pointer: *mut u8,
+    /// It may be written.
+    pub is_writable: bool,
+}
+
 /// The memory of a running program.
 #[derive(Debug)]
 pub(super) struct MachineMemory<'m> {
     pub(super) context: &'m mut [u8],
     pub(super) data: &'m [u8],
-    pub(super) stack: Box<[u8]>,
+    /// The stack, which is zeros where no function has written.
+    pub(super) stack: &'m mut [u8],
+    /// Where the written part of the stack begins, at most.
+    pub(super) stack_low: &'m mut usize,
     pub(super) maps: &'m mut [BpfMap],
     pub(super) reserved: Vec<ReservedRecord>,
     pub(super) keys: Vec<Box<[u8]>>,
 }
 
 /// The address of the context.
-pub(super) fn context_address() -> u64 {
+#[must_use]
+pub fn context_address() -> u64 {
     address(CONTEXT, 0)
 }
 
@@ -86,23 +105,27 @@ pub(super) fn frame(depth: usize) -> Range<usize> {
 }
 
 /// The end of the stack of the function that is called inside of so many others.
-pub(super) fn stack_end(depth: usize) -> u64 {
+#[must_use]
+pub fn stack_end(depth: usize) -> u64 {
     address(STACK, frame(depth).end as u32)
 }
 
 /// The address of a map.
-pub(super) fn map_address(map: u32) -> u64 {
+#[must_use]
+pub fn map_address(map: u32) -> u64 {
     address(MAPS | map, 0)
 }
 
 /// The map at an address.
-pub(super) fn map_at(address: u64) -> Option<usize> {
+#[must_use]
+pub fn map_at(address: u64) -> Option<usize> {
     let (piece, offset) = parts(address);
     (piece & KIND == MAPS && offset == 0).then_some((piece & !KIND) as usize)
 }
 
 /// The address of a byte of a map's values.
-pub(super) fn value_address(map: usize, cpu: u32, offset: u32) -> u64 {
+#[must_use]
+pub fn value_address(map: usize, cpu: u32, offset: u32) -> u64 {
     address(VALUES + map as u32 * CPUS + cpu, offset)
 }
 
@@ -123,7 +146,8 @@ pub(super) fn key_address(index: usize) -> u64 {
 }
 
 /// The address of a function, by the index of its first instruction.
-pub(super) fn function_address(target: u32) -> u64 {
+#[must_use]
+pub fn function_address(target: u32) -> u64 {
     address(FUNCTIONS, target)
 }
 
@@ -177,7 +201,11 @@ impl MachineMemory<'_> {
         match piece & KIND {
             0 => match piece {
                 CONTEXT => self.context.get_mut(at..end),
-                STACK => self.stack.get_mut(at..end),
+                STACK => {
+                    let found = self.stack.get_mut(at..end)?;
+                    *self.stack_low = at.min(*self.stack_low);
+                    Some(found)
+                }
                 _ => None,
             },
             RECORDS => self.reserved.get_mut((piece & !KIND) as usize)?.bytes.as_mut()?.get_mut(at..end),
@@ -188,6 +216,60 @@ impl MachineMemory<'_> {
                 map.value_at_mut(cpu, at, size)
             }
         }
+    }
+
+    /// The whole place around bytes from an address: a piece, or a value of a map.
+    pub(super) fn place_of(&mut self, address: u64, bytes: u64, is_write: bool) -> Option<MemoryPlace> {
+        let (piece, at) = parts(address);
+        let is_found =
+            if is_write { self.find_mut(address, bytes).is_some() } else { self.find(address, bytes).is_some() };
+        if !is_found {
+            return None;
+        }
+        let index = (piece & !KIND) as usize;
+        let whole = |bytes: &mut [u8]| MemoryPlace {
+            begin: u64::from(piece) << 32,
+            bytes: bytes.len() as u64,
+            pointer: bytes.as_mut_ptr(),
+            is_writable: true,
+        };
+        let constant = |bytes: &[u8]| MemoryPlace {
+            begin: u64::from(piece) << 32,
+            bytes: bytes.len() as u64,
+            pointer: bytes.as_ptr().cast_mut(),
+            is_writable: false,
+        };
+        match piece & KIND {
+            0 => match piece {
+                CONTEXT => Some(whole(self.context)),
+                DATA => Some(constant(self.data)),
+                _ => {
+                    // It may be written anywhere without another question.
+                    if is_write {
+                        *self.stack_low = 0;
+                    }
+                    Some(MemoryPlace { is_writable: is_write, ..whole(self.stack) })
+                }
+            },
+            RECORDS => self.reserved.get_mut(index)?.bytes.as_deref_mut().map(whole),
+            KEYS => self.keys.get(index).map(|key| constant(key)),
+            _ => {
+                let (map, cpu) = map_and_cpu(piece)?;
+                let map = self.maps.get_mut(map)?;
+                let (is_writable, size) = (!map.definition().is_read_only, map.definition().value_bytes as usize);
+                let begin = at - at % map.stride();
+                let pointer = map.values_mut(cpu).get_mut(begin..begin + size)?.as_mut_ptr();
+                let first = u64::from(piece) << 32 | begin as u64;
+                Some(MemoryPlace { begin: first, bytes: size as u64, pointer, is_writable })
+            }
+        }
+    }
+
+    /// Clears the stack of the function that is called inside of so many others.
+    pub(super) fn clear_frame(&mut self, depth: usize) {
+        let frame = frame(depth);
+        *self.stack_low = frame.start.min(*self.stack_low);
+        self.stack[frame].fill(0);
     }
 
     /// A text that ends with a zero byte, with so many bytes before it at most; `None`: it is not in memory.

@@ -1,11 +1,14 @@
 //! The evaluator: one instruction after the other, each checked.
 
+use std::hash::{BuildHasher, RandomState};
+
 use super::instruction::{
     AluOperation, AtomicOperation, JumpRelation, MachineInstruction, MachineOperand, STACK_POINTER, SwapOrder,
     WideConstant,
 };
 use super::map::{BpfMap, MAP_BYTES_MAX, MapDefinition, MapDefinitionProblem, MapDefinitionProblemKind};
-use super::memory::{self, FRAME_BYTES, FRAMES_MAX, MAPS_MAX, MachineMemory};
+use super::memory::{self, FRAMES_MAX, MAPS_MAX, MachineMemory, STACK_BYTES};
+use super::native::{MachineFunctions, MapsVersion};
 use super::problem::{MachineFault, MachineFaultKind};
 use super::program::MachineProgram;
 
@@ -67,15 +70,39 @@ pub struct RunOutputs {
 }
 
 /// Maps, and programs that run on them.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct BpfMachine {
     maps: Vec<BpfMap>,
+    /// A random number that no other machine has.
+    identity: u64,
     /// Memory that maps may still take.
     allowance: usize,
     outputs: RunOutputs,
     random: u64,
     /// Steps that each run may take.
     steps_max: u64,
+    /// The stack of programs, and where its written part begins.
+    stack: Box<[u8]>,
+    pub(super) stack_low: usize,
+}
+
+impl Clone for BpfMachine {
+    fn clone(&self) -> Self {
+        Self {
+            maps: self.maps.clone(),
+            identity: new_identity(),
+            allowance: self.allowance,
+            outputs: self.outputs.clone(),
+            random: self.random,
+            steps_max: self.steps_max,
+            stack: self.stack.clone(),
+            stack_low: self.stack_low,
+        }
+    }
+}
+
+fn new_identity() -> u64 {
+    RandomState::new().hash_one(0)
 }
 
 impl BpfMachine {
@@ -107,7 +134,9 @@ impl BpfMachine {
         }
         let mut allowance = MAP_BYTES_MAX;
         let maps = maps.iter().map(|map| BpfMap::new(map.clone(), &mut allowance)).collect::<Result<_, _>>()?;
-        Ok(Self { maps, allowance, outputs: RunOutputs::default(), random: 0, steps_max: STEPS_MAX })
+        let (outputs, stack) = (RunOutputs::default(), vec![0; STACK_BYTES].into());
+        let identity = new_identity();
+        Ok(Self { maps, identity, allowance, outputs, random: 0, steps_max: STEPS_MAX, stack, stack_low: STACK_BYTES })
     }
 
     /// The same with another limit for the steps of each run.
@@ -159,28 +188,51 @@ impl BpfMachine {
         start: usize,
         input: RunInput<'_>,
     ) -> Result<u64, MachineFault> {
+        self.begin(program, input, None, 0).execute(start, [memory::context_address(), 0, 0, 0, 0], 0)
+    }
+
+    /// A number that changes when parts of its maps move in memory.
+    #[must_use]
+    pub fn maps_version(&self) -> MapsVersion {
+        MapsVersion { identity: self.identity, allowance: self.allowance }
+    }
+
+    /// A run that has not begun: machine code takes its steps, or the evaluator does. Functions that helper functions call are run by
+    /// `functions`. So many bytes at the end of the stack are cleared by the caller.
+    pub fn begin<'m>(
+        &'m mut self,
+        program: &'m MachineProgram,
+        input: RunInput<'m>,
+        functions: Option<&'m dyn MachineFunctions>,
+        cleared: usize,
+    ) -> MachineRun<'m> {
+        if STACK_BYTES - self.stack_low > cleared {
+            self.stack[self.stack_low..].fill(0);
+            self.stack_low = STACK_BYTES;
+        }
         let RunInput { context, data, moment } = input;
-        let memory = MachineMemory {
-            context,
-            data,
-            stack: vec![0; FRAME_BYTES * FRAMES_MAX].into(),
-            maps: &mut self.maps,
-            reserved: Vec::new(),
-            keys: Vec::new(),
-        };
-        let mut run = Run {
+        MachineRun {
             code: &program.instructions,
-            memory,
+            memory: MachineMemory {
+                context,
+                data,
+                stack: &mut self.stack,
+                stack_low: &mut self.stack_low,
+                maps: &mut self.maps,
+                reserved: Vec::new(),
+                keys: Vec::new(),
+            },
             moment,
+            identity: self.identity,
             allowance: &mut self.allowance,
             outputs: &mut self.outputs,
             random: &mut self.random,
             ring_bytes: 0,
             line_bytes: 0,
+            functions,
             steps: self.steps_max,
             steps_max: self.steps_max,
-        };
-        run.execute(start, [memory::context_address(), 0, 0, 0, 0], 0)
+        }
     }
 }
 
@@ -188,17 +240,19 @@ impl BpfMachine {
 pub(super) const STEP_BYTES: u64 = 64;
 
 /// A running program.
-pub(super) struct Run<'m> {
+pub struct MachineRun<'m> {
     pub(super) code: &'m [MachineInstruction],
     pub(super) memory: MachineMemory<'m>,
     pub(super) moment: &'m RunMoment,
+    pub(super) identity: u64,
     pub(super) allowance: &'m mut usize,
     pub(super) outputs: &'m mut RunOutputs,
     pub(super) random: &'m mut u64,
     /// Bytes of records in rings, and of lines.
     pub(super) ring_bytes: u64,
     pub(super) line_bytes: usize,
-    steps: u64,
+    functions: Option<&'m dyn MachineFunctions>,
+    pub(super) steps: u64,
     steps_max: u64,
 }
 
@@ -208,13 +262,23 @@ struct Caller {
     kept: [u64; 4],
 }
 
-impl Run<'_> {
+impl MachineRun<'_> {
     /// Runs a function to its end, inside of so many others.
     pub(super) fn execute(&mut self, start: usize, arguments: [u64; 5], depth: usize) -> Result<u64, MachineFault> {
+        let functions = self.functions.filter(|_| depth < FRAMES_MAX);
+        if let Some(result) = functions.and_then(|functions| functions.call(self, start, arguments, depth)) {
+            return result;
+        }
         let mut registers = [0; 11];
         registers[1..6].copy_from_slice(&arguments);
+        self.enter(depth, &mut registers).map_err(|kind| MachineFault { at: start, kind })?;
+        self.go_on(start, &mut registers, depth)?;
+        Ok(registers[0])
+    }
+
+    /// Goes on with a function to its end, inside of so many others.
+    pub(super) fn go_on(&mut self, start: usize, registers: &mut [u64; 11], depth: usize) -> Result<(), MachineFault> {
         let (mut at, mut callers) = (start, Vec::<Caller>::new());
-        self.enter(depth, &mut registers).map_err(|kind| MachineFault { at, kind })?;
         loop {
             let fault = |kind| MachineFault { at, kind };
             let Some(steps) = self.steps.checked_sub(1) else {
@@ -224,13 +288,13 @@ impl Run<'_> {
             match self.code[at] {
                 MachineInstruction::Jump { target } => at = target as usize,
                 MachineInstruction::JumpIf { relation, is_wide, left, right, target } => {
-                    let numbers = (registers[left as usize], operand(&registers, right));
+                    let numbers = (registers[left as usize], operand(registers, right));
                     at = if holds(relation, is_wide, numbers) { target as usize } else { at + 1 };
                 }
                 MachineInstruction::Call { target } => {
                     let kept = [registers[6], registers[7], registers[8], registers[9]];
                     callers.push(Caller { back: at + 1, kept });
-                    self.enter(depth + callers.len(), &mut registers).map_err(fault)?;
+                    self.enter(depth + callers.len(), registers).map_err(fault)?;
                     at = target as usize;
                 }
                 MachineInstruction::CallHelper { number } => {
@@ -239,13 +303,13 @@ impl Run<'_> {
                     at += 1;
                 }
                 MachineInstruction::Exit => {
-                    let Some(caller) = callers.pop() else { return Ok(registers[0]) };
+                    let Some(caller) = callers.pop() else { return Ok(()) };
                     registers[6..10].copy_from_slice(&caller.kept);
                     registers[10] = memory::stack_end(depth + callers.len());
                     at = caller.back;
                 }
                 other => {
-                    self.step(other, &mut registers).map_err(fault)?;
+                    self.step(other, registers).map_err(fault)?;
                     at += 1;
                 }
             }
@@ -265,7 +329,7 @@ impl Run<'_> {
             return Err(MachineFaultKind::DeepCalls { limit: FRAMES_MAX });
         }
         if depth > 0 {
-            self.memory.stack[memory::frame(depth)].fill(0);
+            self.memory.clear_frame(depth);
         }
         registers[STACK_POINTER as usize] = memory::stack_end(depth);
         Ok(())

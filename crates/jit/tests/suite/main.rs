@@ -3,5 +3,6 @@
 #[cfg(feature = "every-target")]
 mod every_target;
 mod keep;
+mod machine;
 mod predicates;
 mod sound;

@@ -1,0 +1,375 @@
+//! What machine code of a program reads and writes beside the program's memory, and the functions that it calls.
+//!
+//! The state has one address for as long as the program is compiled, which its code has as a constant. Only raw pointers lead to it:
+//! machine code, functions that it calls, and machine code that these call in turn all use it, one after the other.
+
+use std::cell::Cell;
+
+use kymo_ir::machine::native::{FRAMES_MAX, KeyPlace, MachineFunctions, MachineRun, MapShape, MapsVersion};
+use kymo_ir::machine::{BpfMachine, MachineFault, MapDefinition};
+
+use super::code::ProgramPlan;
+
+/// What machine code and functions that it calls tell each other.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct MachineState {
+    /// Steps that are left, while a function is called.
+    pub(super) steps: u64,
+    /// Functions outside of the one that runs.
+    pub(super) depth: u64,
+    /// Not 0: the program has stopped.
+    pub(super) has_stopped: u64,
+    /// The instruction that a function is called for, or at which the evaluator goes on.
+    pub(super) at: u64,
+    /// Registers for the evaluator, and those beyond the convention of calls.
+    pub(super) registers: [u64; 11],
+    pub(super) context: *mut u8,
+    pub(super) context_bytes: u64,
+    pub(super) stack: *mut u8,
+    /// The place that was found last: its address for programs, its bytes, those that may be written, and where it is.
+    pub(super) place_begin: u64,
+    pub(super) place_bytes: u64,
+    pub(super) place_writable: u64,
+    pub(super) place: *mut u8,
+    /// Parts of maps that the program uses.
+    rows: Box<[MapRow]>,
+    /// These maps, and the sizes for which code was made.
+    maps: Box<[(usize, MapShape)]>,
+    /// When this was so; values of CPUs are looked for again in each run.
+    version: MapsVersion,
+    has_cpu_values: bool,
+    run: *mut MachineRun<'static>,
+    fault: Option<MachineFault>,
+}
+
+/// Where parts of a map are.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MapRow {
+    pub(super) values: *mut u8,
+    pub(super) values_bytes: u64,
+    pub(super) places: *const KeyPlace,
+    pub(super) places_mask: u64,
+    pub(super) seed: u64,
+}
+
+impl MapRow {
+    const EMPTY: Self =
+        Self { values: std::ptr::null_mut(), values_bytes: 0, places: std::ptr::null(), places_mask: 0, seed: 0 };
+}
+
+/// The offset of a field of the state.
+macro_rules! state_offset {
+    ($field:ident) => {
+        std::mem::offset_of!($crate::machine::state::MachineState, $field) as i32
+    };
+}
+pub(super) use state_offset;
+
+/// Owns a state.
+#[derive(Debug)]
+pub(super) struct StatePointer(*mut MachineState);
+
+impl Drop for StatePointer {
+    fn drop(&mut self) {
+        // SAFETY: it came from a box, and the code that has its address is of the same program, which runs no longer.
+        #[allow(unsafe_code)]
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
+pub(super) fn shape(map: &MapDefinition) -> MapShape {
+    MapShape {
+        map_type: map.map_type,
+        key_bytes: map.key_bytes,
+        value_bytes: map.value_bytes,
+        entries_max: map.entries_max,
+        is_read_only: map.is_read_only,
+    }
+}
+
+impl StatePointer {
+    pub(super) fn new(used: &[u32], maps_of: &[MapDefinition]) -> Self {
+        let maps = used.iter().map(|map| (*map as usize, shape(&maps_of[*map as usize]))).collect();
+        Self(Box::into_raw(Box::new(MachineState {
+            steps: 0,
+            depth: 0,
+            has_stopped: 0,
+            at: 0,
+            registers: [0; 11],
+            context: std::ptr::null_mut(),
+            context_bytes: 0,
+            stack: std::ptr::null_mut(),
+            place_begin: 0,
+            place_bytes: 0,
+            place_writable: 0,
+            place: std::ptr::null_mut(),
+            rows: vec![MapRow::EMPTY; used.len()].into(),
+            has_cpu_values: used.iter().any(|map| maps_of[*map as usize].map_type.is_per_cpu()),
+            maps,
+            version: MapsVersion::default(),
+            run: std::ptr::null_mut(),
+            fault: None,
+        })))
+    }
+
+    pub(super) fn pointer(&self) -> *mut MachineState {
+        self.0
+    }
+
+    /// The address of the first row.
+    pub(super) fn rows(&self) -> usize {
+        // SAFETY: the state is there, and nothing uses it now.
+        #[allow(unsafe_code)]
+        unsafe {
+            (*self.0).rows.as_ptr() as usize
+        }
+    }
+
+    /// Whether the maps of a machine have the sizes for which code was made.
+    pub(super) fn fits(&self, machine: &BpfMachine) -> bool {
+        // SAFETY: as above.
+        #[allow(unsafe_code)]
+        let (maps, version) = unsafe { (&(*self.0).maps, (*self.0).version) };
+        let has_shape = |(map, expected): &(usize, MapShape)| {
+            machine.maps().get(*map).is_some_and(|map| shape(map.definition()) == *expected)
+        };
+        version == machine.maps_version() || maps.iter().all(has_shape)
+    }
+}
+
+/// Takes the places in memory of a run.
+///
+/// # Safety
+///
+/// The state is there, and nothing else uses it now.
+#[allow(unsafe_code)]
+unsafe fn begin(state: *mut MachineState, run: &mut MachineRun<'_>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (context, context_bytes) = run.context();
+        ((*state).context, (*state).context_bytes) = (context, context_bytes as u64);
+        (*state).stack = run.stack();
+        if (*state).has_cpu_values {
+            (*state).version = MapsVersion::default();
+        }
+        refresh(state, run);
+    }
+}
+
+/// Looks again where parts of maps are, and forgets the place that was found last.
+///
+/// # Safety
+///
+/// As [`begin`].
+#[allow(unsafe_code)]
+unsafe fn refresh(state: *mut MachineState, run: &mut MachineRun<'_>) {
+    // SAFETY: the caller's promise.
+    let (rows, maps) = unsafe {
+        ((*state).place_bytes, (*state).place_writable) = (0, 0);
+        if (*state).version == run.maps_version() {
+            return;
+        }
+        (*state).version = run.maps_version();
+        (&mut (*state).rows, &(*state).maps)
+    };
+    for (row, (map, _)) in rows.iter_mut().zip(maps) {
+        let parts = run.map_parts(*map);
+        *row = parts.map_or(MapRow::EMPTY, |parts| MapRow {
+            values: parts.values,
+            values_bytes: parts.values_bytes as u64,
+            places: parts.places,
+            places_mask: parts.places_mask,
+            seed: parts.seed,
+        });
+    }
+}
+
+/// Functions of a program, by their first instruction, and where their machine code is.
+#[derive(Debug)]
+pub(super) struct FunctionTable {
+    starts: Box<[usize]>,
+    addresses: Box<[Cell<usize>]>,
+    /// The first function of the program takes the context, and no other one.
+    first_takes_context: bool,
+    /// Functions read registers that their callers left.
+    reads_left: bool,
+    state: *mut MachineState,
+}
+
+type MachineFunction = extern "C" fn(*mut MachineState, u64, u64, u64, u64, u64) -> u64;
+
+impl FunctionTable {
+    pub(super) fn new(plan: &ProgramPlan<'_>, state: *mut MachineState) -> Self {
+        let (starts, first_takes_context) = (plan.starts(), plan.functions[0].has_context);
+        let addresses = starts.iter().map(|_| Cell::new(0)).collect();
+        Self { starts, addresses, first_takes_context, reads_left: plan.habits.reads_left, state }
+    }
+
+    pub(super) fn set(&self, index: usize, address: usize) {
+        self.addresses[index].set(address);
+    }
+
+    /// Where the address of a function is.
+    pub(super) fn place(&self, index: usize) -> usize {
+        self.addresses[index].as_ptr() as usize
+    }
+
+    /// Runs the program from its first instruction.
+    pub(super) fn run_first(&self, run: &mut MachineRun<'_>, context: u64) -> Result<u64, MachineFault> {
+        // SAFETY: machine code is not running, so that nothing uses the state.
+        #[allow(unsafe_code)]
+        unsafe {
+            begin(self.state, run);
+        }
+        self.run(0, run, [context, 0, 0, 0, 0], 0)
+    }
+
+    fn run(
+        &self,
+        index: usize,
+        run: &mut MachineRun<'_>,
+        [first, second, third, fourth, fifth]: [u64; 5],
+        depth: usize,
+    ) -> Result<u64, MachineFault> {
+        let (state, address) = (self.state, self.addresses[index].get());
+        // SAFETY: `address` is a function of this type that was compiled from this program; the engine that owns it lives as long as
+        // the program. The state is the one that it was compiled for, and says where the context, the stack and the maps of
+        // this run are. It accesses the context only if it has as many bytes as were proven to be needed, and otherwise bytes whose place
+        // in a piece of memory it has checked. `run` is used by functions that it calls, by the pointer in the state, and here again when it has returned.
+        #[allow(unsafe_code)]
+        unsafe {
+            let before = ((*state).run, (*state).depth);
+            (*state).run = std::ptr::from_mut(run).cast();
+            ((*state).depth, (*state).steps) = (depth as u64, run.steps());
+            if self.reads_left {
+                (*state).registers = [0; 11];
+            }
+            let function: MachineFunction = std::mem::transmute(address);
+            let result = function(state, first, second, third, fourth, fifth);
+            run.set_steps((*state).steps);
+            ((*state).run, (*state).depth) = before;
+            match std::mem::take(&mut (*state).has_stopped) {
+                0 => Ok(result),
+                _ => Err((*state).fault.take().expect("a program stops with a reason")),
+            }
+        }
+    }
+}
+
+impl MachineFunctions for FunctionTable {
+    fn call(
+        &self,
+        run: &mut MachineRun<'_>,
+        start: usize,
+        arguments: [u64; 5],
+        depth: usize,
+    ) -> Option<Result<u64, MachineFault>> {
+        let index = self.starts.iter().position(|known| *known == start)?;
+        if depth == 0 || depth >= FRAMES_MAX || index == 0 && self.first_takes_context {
+            return None;
+        }
+        run.clear_frame(depth);
+        // SAFETY: machine code waits for the helper function that has called this, and nothing else uses the state.
+        #[allow(unsafe_code)]
+        unsafe {
+            refresh(self.state, run);
+        }
+        Some(self.run(index, run, arguments, depth))
+    }
+}
+
+/// Calls a helper function, which may change maps.
+pub(super) extern "C" fn call_helper(
+    state: *mut MachineState,
+    first: u64,
+    second: u64,
+    third: u64,
+    fourth: u64,
+    fifth: u64,
+) -> u64 {
+    let arguments = [first, second, third, fourth, fifth];
+    // SAFETY: machine code hands in its state, and waits for this function. `run` is the run that it was started for.
+    #[allow(unsafe_code)]
+    unsafe {
+        let run = &mut *(*state).run;
+        run.set_steps((*state).steps);
+        let result = run.call_helper((*state).at as usize, arguments, (*state).depth as usize);
+        (*state).steps = run.steps();
+        refresh(state, run);
+        result.unwrap_or_else(|fault| stop(state, fault))
+    }
+}
+
+/// Calls a helper function that leaves maps and records where they are.
+pub(super) extern "C" fn call_quiet_helper(
+    state: *mut MachineState,
+    first: u64,
+    second: u64,
+    third: u64,
+    fourth: u64,
+    fifth: u64,
+) -> u64 {
+    let arguments = [first, second, third, fourth, fifth];
+    // SAFETY: as above.
+    #[allow(unsafe_code)]
+    unsafe {
+        let run = &mut *(*state).run;
+        run.set_steps((*state).steps);
+        let result = run.call_helper((*state).at as usize, arguments, (*state).depth as usize);
+        (*state).steps = run.steps();
+        result.unwrap_or_else(|fault| stop(state, fault))
+    }
+}
+
+/// # Safety
+///
+/// The state is there, and nothing else uses it now.
+#[allow(unsafe_code)]
+unsafe fn stop(state: *mut MachineState, fault: MachineFault) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        ((*state).has_stopped, (*state).fault) = (1, Some(fault));
+    }
+    0
+}
+
+/// Goes on with the function, whose registers the state has, in the evaluator; its result.
+pub(super) extern "C" fn go_on(state: *mut MachineState) -> u64 {
+    // SAFETY: as above.
+    #[allow(unsafe_code)]
+    unsafe {
+        let run = &mut *(*state).run;
+        run.set_steps((*state).steps);
+        let mut registers = (*state).registers;
+        let result = run.finish((*state).at as usize, &mut registers, (*state).depth as usize);
+        ((*state).steps, (*state).registers) = (run.steps(), registers);
+        refresh(state, run);
+        result.map_or_else(|fault| stop(state, fault), |()| registers[0])
+    }
+}
+
+/// Goes into a function: its stack is cleared.
+pub(super) extern "C" fn enter(state: *mut MachineState) -> u64 {
+    // SAFETY: as above.
+    #[allow(unsafe_code)]
+    unsafe {
+        (*state).depth += 1;
+        (*(*state).run).clear_frame((*state).depth as usize);
+    }
+    0
+}
+
+/// Where bytes from an address of the program are, and the place around them for the next accesses; 0: they are not there.
+pub(super) extern "C" fn find(state: *mut MachineState, address: u64, bytes: u64, is_write: u64) -> u64 {
+    // SAFETY: as above.
+    #[allow(unsafe_code)]
+    unsafe {
+        let Some(place) = (*(*state).run).find_place(address, bytes, is_write != 0) else { return 0 };
+        ((*state).place_begin, (*state).place_bytes) = (place.begin, place.bytes);
+        (*state).place_writable = if place.is_writable { place.bytes } else { 0 };
+        (*state).place = place.pointer;
+        place.pointer as u64 + (address - place.begin)
+    }
+}
