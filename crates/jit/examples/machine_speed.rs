@@ -62,11 +62,11 @@ fn program(map: [[u8; 8]; 2]) -> Vec<[u8; 8]> {
     [&head[..], &map(1), &key, &[word(0x85, 0, 0, 0, 1)], &found, &insertion, &rest, &end].concat()
 }
 
-/// Events of which the filter keeps all, or every second one at random.
-fn events(keeps_all: bool) -> Vec<[u8; EVENT_BYTES]> {
+/// Events whose sizes are below a limit: the filter drops those of up to 512 bytes.
+fn events(sizes: std::ops::Range<usize>) -> Vec<[u8; EVENT_BYTES]> {
     let mut random = RandomNumbers::new(7);
     let event = |_| {
-        let (pid, size) = (1000 + random.below(KEYS) as u32, if keeps_all { 1500 } else { random.below(1025) as u32 });
+        let (pid, size) = (1000 + random.below(KEYS) as u32, (sizes.start + random.below(sizes.len())) as u32);
         let mut event = [0; EVENT_BYTES];
         for (at, value) in [(8, pid), (12, 3), (16, size)] {
             event[at..at + 4].copy_from_slice(&value.to_le_bytes());
@@ -298,8 +298,8 @@ fn machines() -> Vec<(&'static str, Box<dyn EventMachine>)> {
 fn main() {
     // A name as an argument: only that one, for profiles.
     let only = std::env::args().nth(1);
-    for (kind, keeps_all) in [("all", true), ("half", false)] {
-        let mut events = events(keeps_all);
+    for (kind, sizes) in [("all", 513..1500), ("half", 0..1025), ("none", 0..513)] {
+        let mut events = events(sizes);
         let mut machines = machines();
         machines.retain(|(name, _)| only.as_deref().is_none_or(|only| only == *name));
         let mut taken = vec![Vec::new(); machines.len()];

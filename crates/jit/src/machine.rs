@@ -21,7 +21,6 @@ mod lookup;
 mod operations;
 mod state;
 
-use kymo_ir::machine::native::context_address;
 use kymo_ir::machine::{BpfMachine, MachineFault, MachineProgram, MapDefinition, RunInput};
 
 use self::code::{CodeFacts, ProgramPlan};
@@ -37,8 +36,8 @@ pub struct CompiledProgram {
     context_bytes: usize,
     /// Bytes at the end of the stack that machine code clears.
     stack_cleared: usize,
-    /// Bytes at the end of the stack that it may write.
-    stack_written: usize,
+    /// It may write anywhere in the stack.
+    writes_stack: bool,
     state: StatePointer,
     /// Keeps the code alive.
     _engine: JitEngine,
@@ -59,14 +58,13 @@ impl CompiledProgram {
             functions.set(index, address);
         }
         let CodeFacts { context_bytes, stack_bytes, writes_stack } = facts;
-        let stack_written = if writes_stack { usize::MAX } else { stack_bytes };
         let (program, engine) = (program.clone(), engine.clone());
         Some(Self {
             program,
             functions,
             context_bytes,
             stack_cleared: stack_bytes,
-            stack_written,
+            writes_stack,
             state,
             _engine: engine,
         })
@@ -77,12 +75,32 @@ impl CompiledProgram {
     /// # Errors
     ///
     /// As [`BpfMachine::run`].
+    // It is part of its caller, so that arguments are not stored and loaded again: that takes longer than a short program.
+    #[inline]
     pub fn run(&mut self, machine: &mut BpfMachine, input: RunInput<'_>) -> Result<u64, MachineFault> {
+        if input.context.len() < self.context_bytes || !self.state.is_known(machine) {
+            return self.run_otherwise(machine, input);
+        }
+        self.run_code(machine, input, true)
+    }
+
+    #[inline]
+    fn run_code(&mut self, machine: &mut BpfMachine, input: RunInput<'_>, is_known: bool) -> Result<u64, MachineFault> {
+        let stack = machine.prepare_stack(self.stack_cleared);
+        if self.writes_stack {
+            machine.note_stack_written(usize::MAX);
+        }
+        self.functions.run_first(&self.program, machine, input, stack, is_known)
+    }
+
+    /// Runs it after its maps have been found, or in the evaluator.
+    #[inline(never)]
+    fn run_otherwise(&mut self, machine: &mut BpfMachine, input: RunInput<'_>) -> Result<u64, MachineFault> {
         if input.context.len() < self.context_bytes || !self.state.fits(machine) {
             return machine.run(&self.program, input);
         }
-        let mut run = machine.begin(&self.program, input, Some(&self.functions), self.stack_cleared);
-        run.note_stack_written(self.stack_written);
-        self.functions.run_first(&mut run, context_address())
+        let result = self.run_code(machine, input, false);
+        self.state.forget_cpu_values();
+        result
     }
 }

@@ -10,8 +10,8 @@
 
 use super::helper::BpfHelper;
 use super::map::BpfMapType;
+use super::memory;
 pub use super::memory::MemoryPlace;
-use super::memory::{self, STACK_BYTES};
 pub use super::memory::{
     FRAME_BYTES, FRAMES_MAX, context_address, function_address, map_address, map_at, stack_end, value_address,
 };
@@ -153,29 +153,15 @@ pub fn may_write_stack(number: u32) -> bool {
 impl MachineRun<'_> {
     /// Steps that are left.
     #[must_use]
+    #[inline]
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
     /// Says how many steps are left.
+    #[inline]
     pub fn set_steps(&mut self, steps: u64) {
         self.steps = steps;
-    }
-
-    /// The first byte of the context, and how many there are.
-    pub fn context(&mut self) -> (*mut u8, usize) {
-        (self.memory.context.as_mut_ptr(), self.memory.context.len())
-    }
-
-    /// The first byte of the stack, of [`FRAMES_MAX`] times [`FRAME_BYTES`] bytes.
-    pub fn stack(&mut self) -> *mut u8 {
-        self.memory.stack.as_mut_ptr()
-    }
-
-    /// Notes that so many bytes at the end of the stack may have been written.
-    pub fn note_stack_written(&mut self, bytes: usize) {
-        let low = STACK_BYTES - bytes.min(STACK_BYTES);
-        *self.memory.stack_low = low.min(*self.memory.stack_low);
     }
 
     /// Clears the stack of the function that is called inside of so many others, fewer than [`FRAMES_MAX`].
@@ -189,6 +175,7 @@ impl MachineRun<'_> {
 
     /// Changes when parts of maps move in memory.
     #[must_use]
+    #[inline]
     pub fn maps_version(&self) -> MapsVersion {
         MapsVersion { identity: self.identity, allowance: *self.allowance }
     }

@@ -188,7 +188,8 @@ impl BpfMachine {
         start: usize,
         input: RunInput<'_>,
     ) -> Result<u64, MachineFault> {
-        self.begin(program, input, None, 0).execute(start, [memory::context_address(), 0, 0, 0, 0], 0)
+        self.prepare_stack(0);
+        self.begin(program, input, None).execute(start, [memory::context_address(), 0, 0, 0, 0], 0)
     }
 
     /// A number that changes when parts of its maps move in memory.
@@ -197,19 +198,43 @@ impl BpfMachine {
         MapsVersion { identity: self.identity, allowance: self.allowance }
     }
 
-    /// A run that has not begun: machine code takes its steps, or the evaluator does. Functions that helper functions call are run by
-    /// `functions`. So many bytes at the end of the stack are cleared by the caller.
+    /// Makes the stack zeros, but for so many bytes at its end, which the caller clears, and may write; its first byte.
+    #[inline]
+    pub fn prepare_stack(&mut self, cleared: usize) -> *mut u8 {
+        if STACK_BYTES - self.stack_low > cleared {
+            self.clear_stack();
+        }
+        self.note_stack_written(cleared);
+        self.stack.as_mut_ptr()
+    }
+
+    #[inline(never)]
+    fn clear_stack(&mut self) {
+        self.stack[self.stack_low..].fill(0);
+        self.stack_low = STACK_BYTES;
+    }
+
+    /// Notes that so many bytes at the end of the stack may be written.
+    #[inline]
+    pub fn note_stack_written(&mut self, bytes: usize) {
+        self.stack_low = self.stack_low.min(STACK_BYTES - bytes.min(STACK_BYTES));
+    }
+
+    /// Steps that each run may take.
+    #[must_use]
+    #[inline]
+    pub fn steps_max(&self) -> u64 {
+        self.steps_max
+    }
+
+    /// A run that has not begun, or in which only machine code has taken steps; its stack has been prepared. Functions that helper
+    /// functions call are run by `functions`.
     pub fn begin<'m>(
         &'m mut self,
         program: &'m MachineProgram,
         input: RunInput<'m>,
         functions: Option<&'m dyn MachineFunctions>,
-        cleared: usize,
     ) -> MachineRun<'m> {
-        if STACK_BYTES - self.stack_low > cleared {
-            self.stack[self.stack_low..].fill(0);
-            self.stack_low = STACK_BYTES;
-        }
         let RunInput { context, data, moment } = input;
         MachineRun {
             code: &program.instructions,
@@ -240,6 +265,7 @@ impl BpfMachine {
 pub(super) const STEP_BYTES: u64 = 64;
 
 /// A running program.
+#[derive(Debug)]
 pub struct MachineRun<'m> {
     pub(super) code: &'m [MachineInstruction],
     pub(super) memory: MachineMemory<'m>,

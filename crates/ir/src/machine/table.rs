@@ -6,7 +6,7 @@
 //! home: the product of word ^ seed and a constant, both halves folded
 //! ```
 //!
-//! At most half of the places are taken. The seed is another one for each table, so that the data of a trace cannot choose keys that all have one home.
+//! At most a quarter of the places are taken. The seed is another one for each table, so that the data of a trace cannot choose keys that all have one home.
 //! Machine code looks keys up in these places, too.
 
 use std::hash::{BuildHasher, RandomState};
@@ -14,6 +14,8 @@ use std::hash::{BuildHasher, RandomState};
 /// Bytes of keys that are their own words.
 const WORD_BYTES: usize = 8;
 const PLACES_MIN: usize = 8;
+/// Places for each key at least: with fewer, processors guess wrong more often whether a key is at its home.
+const PLACES_OF_KEY: usize = 4;
 /// The odd number that words are multiplied by: 2^64 divided by the golden ratio.
 pub(super) const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -119,7 +121,7 @@ impl KeyTable {
 
     /// Gives a slot to a key that is not there.
     pub(super) fn insert(&mut self, key: &[u8], slot: u32) {
-        if 2 * (self.taken + 1) > self.places.len() {
+        if PLACES_OF_KEY * (self.taken + 1) > self.places.len() {
             self.grow();
         }
         let (at, end) = (slot as usize * self.key_bytes, (slot as usize + 1) * self.key_bytes);

@@ -74,7 +74,7 @@ fn hash(writer: &mut FunctionWriter<'_, '_>, map: u32, word: Value) -> Value {
     let result = writer.builder.append_block_param(end, types::I64);
     writer.builder.ins().jump(at_place, &[home.into()]);
 
-    // At most half of the places are taken: one behind it is free.
+    // At most a quarter of the places are taken: one behind it is free.
     writer.builder.switch_to_block(at_place);
     let place_bytes = writer.number(size_of::<KeyPlace>() as u64);
     let distance = writer.builder.ins().imul(index, place_bytes);

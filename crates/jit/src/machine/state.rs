@@ -5,8 +5,10 @@
 
 use std::cell::Cell;
 
-use kymo_ir::machine::native::{FRAMES_MAX, KeyPlace, MachineFunctions, MachineRun, MapShape, MapsVersion};
-use kymo_ir::machine::{BpfMachine, MachineFault, MapDefinition};
+use kymo_ir::machine::native::{
+    FRAMES_MAX, KeyPlace, MachineFunctions, MachineRun, MapShape, MapsVersion, context_address,
+};
+use kymo_ir::machine::{BpfMachine, MachineFault, MachineProgram, MapDefinition, RunInput, RunMoment};
 
 use super::code::ProgramPlan;
 
@@ -39,8 +41,31 @@ pub(super) struct MachineState {
     /// When this was so; values of CPUs are looked for again in each run.
     version: MapsVersion,
     has_cpu_values: bool,
+    /// The run, from when a function that machine code calls needs it.
     run: *mut MachineRun<'static>,
+    begun: Option<MachineRun<'static>>,
+    pending: PendingRun,
     fault: Option<MachineFault>,
+}
+
+/// What a run begins with: most short programs end without one.
+#[derive(Clone, Copy, Debug)]
+struct PendingRun {
+    machine: *mut BpfMachine,
+    program: *const MachineProgram,
+    functions: *const FunctionTable,
+    data: *const [u8],
+    moment: *const RunMoment,
+}
+
+impl PendingRun {
+    const NONE: Self = Self {
+        machine: std::ptr::null_mut(),
+        program: std::ptr::null(),
+        functions: std::ptr::null(),
+        data: &[],
+        moment: std::ptr::null(),
+    };
 }
 
 /// Where parts of a map are.
@@ -110,6 +135,8 @@ impl StatePointer {
             maps,
             version: MapsVersion::default(),
             run: std::ptr::null_mut(),
+            begun: None,
+            pending: PendingRun::NONE,
             fault: None,
         })))
     }
@@ -127,34 +154,55 @@ impl StatePointer {
         }
     }
 
+    /// Whether the state says where the maps of a machine are.
+    #[inline]
+    pub(super) fn is_known(&self, machine: &BpfMachine) -> bool {
+        // SAFETY: as above.
+        #[allow(unsafe_code)]
+        unsafe {
+            (*self.0).version == machine.maps_version()
+        }
+    }
+
     /// Whether the maps of a machine have the sizes for which code was made.
     pub(super) fn fits(&self, machine: &BpfMachine) -> bool {
         // SAFETY: as above.
         #[allow(unsafe_code)]
-        let (maps, version) = unsafe { (&(*self.0).maps, (*self.0).version) };
-        let has_shape = |(map, expected): &(usize, MapShape)| {
-            machine.maps().get(*map).is_some_and(|map| shape(map.definition()) == *expected)
-        };
-        version == machine.maps_version() || maps.iter().all(has_shape)
+        let maps = unsafe { &(*self.0).maps };
+        maps.iter()
+            .all(|(map, expected)| machine.maps().get(*map).is_some_and(|map| shape(map.definition()) == *expected))
+    }
+
+    /// Values of CPUs are looked for again in the next run, which may be on another one.
+    pub(super) fn forget_cpu_values(&self) {
+        // SAFETY: as above.
+        #[allow(unsafe_code)]
+        unsafe {
+            if (*self.0).has_cpu_values {
+                (*self.0).version = MapsVersion::default();
+            }
+        }
     }
 }
 
-/// Takes the places in memory of a run.
+/// The run for which machine code runs.
 ///
 /// # Safety
 ///
-/// The state is there, and nothing else uses it now.
+/// Machine code waits for the function that calls this, and nothing else uses the state and the run.
 #[allow(unsafe_code)]
-unsafe fn begin(state: *mut MachineState, run: &mut MachineRun<'_>) {
-    // SAFETY: the caller's promise.
+unsafe fn running<'s>(state: *mut MachineState) -> &'s mut MachineRun<'static> {
+    // SAFETY: the caller's promise. What a run begins with outlives it: it ends in `run_first`, which has these as arguments, and uses none of
+    // them before.
     unsafe {
-        let (context, context_bytes) = run.context();
-        ((*state).context, (*state).context_bytes) = (context, context_bytes as u64);
-        (*state).stack = run.stack();
-        if (*state).has_cpu_values {
-            (*state).version = MapsVersion::default();
+        if (*state).run.is_null() {
+            let PendingRun { machine, program, functions, data, moment } = (*state).pending;
+            let context = std::slice::from_raw_parts_mut((*state).context, (*state).context_bytes as usize);
+            let input = RunInput { context, data: &*data, moment: &*moment };
+            let run = (*machine).begin(&*program, input, Some(&*functions));
+            (*state).run = (*state).begun.insert(run);
         }
-        refresh(state, run);
+        &mut *(*state).run
     }
 }
 
@@ -162,7 +210,7 @@ unsafe fn begin(state: *mut MachineState, run: &mut MachineRun<'_>) {
 ///
 /// # Safety
 ///
-/// As [`begin`].
+/// The state is there, and nothing else uses it now.
 #[allow(unsafe_code)]
 unsafe fn refresh(state: *mut MachineState, run: &mut MachineRun<'_>) {
     // SAFETY: the caller's promise.
@@ -216,44 +264,74 @@ impl FunctionTable {
         self.addresses[index].as_ptr() as usize
     }
 
-    /// Runs the program from its first instruction.
-    pub(super) fn run_first(&self, run: &mut MachineRun<'_>, context: u64) -> Result<u64, MachineFault> {
-        // SAFETY: machine code is not running, so that nothing uses the state.
+    /// Runs the program, whose functions these are, from its first instruction; its stack has been prepared. `is_known`: the state says
+    /// where maps are.
+    #[inline]
+    pub(super) fn run_first(
+        &self,
+        program: &MachineProgram,
+        machine: &mut BpfMachine,
+        input: RunInput<'_>,
+        stack: *mut u8,
+        is_known: bool,
+    ) -> Result<u64, MachineFault> {
+        let state = self.state;
+        let RunInput { context, data, moment } = input;
+        // SAFETY: machine code is not running, so that nothing uses the state. What it says about maps has their version, or is found
+        // first.
         #[allow(unsafe_code)]
-        unsafe {
-            begin(self.state, run);
+        let result = unsafe {
+            ((*state).context, (*state).context_bytes) = (context.as_mut_ptr(), context.len() as u64);
+            ((*state).place_bytes, (*state).place_writable) = (0, 0);
+            ((*state).stack, (*state).steps) = (stack, machine.steps_max());
+            (*state).pending = PendingRun { machine, program, functions: self, data, moment };
+            if !is_known {
+                (*state).version = MapsVersion::default();
+                refresh(state, running(state));
+            }
+            let result = self.call_code(0, [context_address(), 0, 0, 0, 0]);
+            if !(*state).run.is_null() {
+                ((*state).run, (*state).begun) = (std::ptr::null_mut(), None);
+            }
+            result
+        };
+        match result {
+            Some(result) => Ok(result),
+            None => Err(self.take_fault()),
         }
-        self.run(0, run, [context, 0, 0, 0, 0], 0)
     }
 
-    fn run(
-        &self,
-        index: usize,
-        run: &mut MachineRun<'_>,
-        [first, second, third, fourth, fifth]: [u64; 5],
-        depth: usize,
-    ) -> Result<u64, MachineFault> {
-        let (state, address) = (self.state, self.addresses[index].get());
-        // SAFETY: `address` is a function of this type that was compiled from this program; the engine that owns it lives as long as
-        // the program. The state is the one that it was compiled for, and says where the context, the stack and the maps of
-        // this run are. It accesses the context only if it has as many bytes as were proven to be needed, and otherwise bytes whose place
-        // in a piece of memory it has checked. `run` is used by functions that it calls, by the pointer in the state, and here again when it has returned.
+    /// Why a program has stopped.
+    // Moving a fault around takes longer than a short program, whether there is one or not.
+    #[cold]
+    fn take_fault(&self) -> MachineFault {
+        // SAFETY: machine code has returned, so that nothing uses the state.
         #[allow(unsafe_code)]
         unsafe {
-            let before = ((*state).run, (*state).depth);
-            (*state).run = std::ptr::from_mut(run).cast();
-            ((*state).depth, (*state).steps) = (depth as u64, run.steps());
+            (*self.state).has_stopped = 0;
+            (*self.state).fault.take().expect("a program stops with a reason")
+        }
+    }
+
+    /// Calls the machine code of a function; `None`: the program has stopped.
+    ///
+    /// # Safety
+    ///
+    /// The state says where the context, the stack and the maps of the run are, and the context has as many bytes as were proven to be
+    /// needed; nothing else uses it now.
+    #[inline]
+    #[allow(unsafe_code)]
+    unsafe fn call_code(&self, index: usize, [first, second, third, fourth, fifth]: [u64; 5]) -> Option<u64> {
+        let (state, address) = (self.state, self.addresses[index].get());
+        // SAFETY: `address` is a function of this type that was compiled from this program for this state; the engine that owns it lives
+        // as long as the program. Beyond what was proven, it uses only bytes whose place in a piece of memory it has checked.
+        unsafe {
             if self.reads_left {
                 (*state).registers = [0; 11];
             }
             let function: MachineFunction = std::mem::transmute(address);
             let result = function(state, first, second, third, fourth, fifth);
-            run.set_steps((*state).steps);
-            ((*state).run, (*state).depth) = before;
-            match std::mem::take(&mut (*state).has_stopped) {
-                0 => Ok(result),
-                _ => Err((*state).fault.take().expect("a program stops with a reason")),
-            }
+            if (*state).has_stopped == 0 { Some(result) } else { None }
         }
     }
 }
@@ -271,12 +349,20 @@ impl MachineFunctions for FunctionTable {
             return None;
         }
         run.clear_frame(depth);
-        // SAFETY: machine code waits for the helper function that has called this, and nothing else uses the state.
+        let state = self.state;
+        // SAFETY: machine code waits for the helper function that has called this, and nothing else uses the state. `run` is used by
+        // functions that machine code calls, by the pointer in the state, and here again when they have returned.
         #[allow(unsafe_code)]
         unsafe {
-            refresh(self.state, run);
+            refresh(state, run);
+            let before = ((*state).run, (*state).depth);
+            (*state).run = std::ptr::from_mut(run).cast();
+            ((*state).depth, (*state).steps) = (depth as u64, run.steps());
+            let result = self.call_code(index, arguments);
+            run.set_steps((*state).steps);
+            ((*state).run, (*state).depth) = before;
+            Some(result.ok_or_else(|| self.take_fault()))
         }
-        Some(self.run(index, run, arguments, depth))
     }
 }
 
@@ -293,7 +379,7 @@ pub(super) extern "C" fn call_helper(
     // SAFETY: machine code hands in its state, and waits for this function. `run` is the run that it was started for.
     #[allow(unsafe_code)]
     unsafe {
-        let run = &mut *(*state).run;
+        let run = running(state);
         run.set_steps((*state).steps);
         let result = run.call_helper((*state).at as usize, arguments, (*state).depth as usize);
         (*state).steps = run.steps();
@@ -315,7 +401,7 @@ pub(super) extern "C" fn call_quiet_helper(
     // SAFETY: as above.
     #[allow(unsafe_code)]
     unsafe {
-        let run = &mut *(*state).run;
+        let run = running(state);
         run.set_steps((*state).steps);
         let result = run.call_helper((*state).at as usize, arguments, (*state).depth as usize);
         (*state).steps = run.steps();
@@ -340,7 +426,7 @@ pub(super) extern "C" fn go_on(state: *mut MachineState) -> u64 {
     // SAFETY: as above.
     #[allow(unsafe_code)]
     unsafe {
-        let run = &mut *(*state).run;
+        let run = running(state);
         run.set_steps((*state).steps);
         let mut registers = (*state).registers;
         let result = run.finish((*state).at as usize, &mut registers, (*state).depth as usize);
@@ -356,7 +442,7 @@ pub(super) extern "C" fn enter(state: *mut MachineState) -> u64 {
     #[allow(unsafe_code)]
     unsafe {
         (*state).depth += 1;
-        (*(*state).run).clear_frame((*state).depth as usize);
+        running(state).clear_frame((*state).depth as usize);
     }
     0
 }
@@ -366,7 +452,7 @@ pub(super) extern "C" fn find(state: *mut MachineState, address: u64, bytes: u64
     // SAFETY: as above.
     #[allow(unsafe_code)]
     unsafe {
-        let Some(place) = (*(*state).run).find_place(address, bytes, is_write != 0) else { return 0 };
+        let Some(place) = running(state).find_place(address, bytes, is_write != 0) else { return 0 };
         ((*state).place_begin, (*state).place_bytes) = (place.begin, place.bytes);
         (*state).place_writable = if place.is_writable { place.bytes } else { 0 };
         (*state).place = place.pointer;
