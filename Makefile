@@ -4,7 +4,7 @@
 export CARGO_TARGET_DIR ?= $(shell python3 scripts/target.py)
 KYMO = $(CARGO_TARGET_DIR)/ci/kymo
 
-.PHONY: demo test dist api web libkymo install-libkymo wheel wheel-sql python check conformance peers mutants sanitize cross bench bench-filter bench-analyses bench-imports bench-python bench-tracer bench-view
+.PHONY: demo test dist api web libkymo install-libkymo wheel wheel-sql python check conformance peers mutants sanitize cross bench bench-filter bench-analyses bench-imports bench-machine bench-python bench-tracer bench-view
 
 demo:
 	@scripts/setup.sh build
@@ -116,6 +116,9 @@ bench-analyses:
 bench-imports:
 	cargo build --release --package kymo-cli
 	python3 bench/imports.py --kymo $(CARGO_TARGET_DIR)/release/kymo
+
+bench-machine:
+	python3 bench/machine.py
 
 bench-python:
 	cargo build --release --package kymo-cli --features export,sql

@@ -10,18 +10,14 @@
 //! Prints `name<TAB>nanoseconds`: the median over bursts, and `name.lowest`. A round does a burst of each, in turn, so that a slow
 //! moment of the machine hits all of them alike. rbpf has no maps: its helper functions reach a table of hashbrown with keys of 4 bytes
 //! and values of 8 as types of Rust, which is the best that it could be given (`rbpf.words`), or one with keys and values of any size, as
-//! maps of eBPF are (`rbpf.bytes`). Its machine code checks no access to memory; ours does. It is
-//! for x86-64 alone, and so is this.
+//! maps of eBPF are (`rbpf.bytes`). Its machine code checks no access to memory; ours does.
 
-use std::hash::BuildHasher;
 use std::hint::black_box;
 use std::time::Instant;
 
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use kymo_ir::machine::{BpfMachine, BpfMapType, MachineProgram, MapDefinition, RunInput, RunMoment};
 use kymo_jit::{CompiledProgram, JitEngine};
 use kymo_random::RandomNumbers;
-use rbpf::EbpfVmRaw;
 
 const ROUNDS: usize = 101;
 const EVENTS: usize = 4096;
@@ -137,162 +133,183 @@ impl EventMachine for OurCode {
     }
 }
 
-/// A table whose types Rust knows.
-type WordTable = HashMap<u32, u64>;
-
-fn words_look_up(map: u64, key: u64, _: u64, _: u64, _: u64) -> u64 {
-    // SAFETY: the program gives the address of the table, and of its key in its stack; the table outlives the machine, and one
-    // thread uses it.
-    #[allow(unsafe_code)]
-    let (map, key) = unsafe { (&mut *(map as *mut WordTable), (key as *const u32).read_unaligned()) };
-    map.get_mut(&key).map_or(0, |value| std::ptr::from_mut(value) as u64)
-}
-
-fn words_update(map: u64, key: u64, value: u64, _: u64, _: u64) -> u64 {
-    // SAFETY: as above, and of the value in its stack.
-    #[allow(unsafe_code)]
-    let (map, key, value) = unsafe {
-        (&mut *(map as *mut WordTable), (key as *const u32).read_unaligned(), (value as *const u64).read_unaligned())
-    };
-    map.insert(key, value);
-    0
-}
-
-/// A table with keys and values of any size.
-struct ByteTable {
-    key_bytes: usize,
-    value_bytes: usize,
-    hasher: DefaultHashBuilder,
-    /// Keys and values, by slot.
-    slots: HashTable<u32>,
-    keys: Vec<u8>,
-    values: Vec<u8>,
-}
-
-impl ByteTable {
-    fn key(&self, slot: u32) -> &[u8] {
-        &self.keys[slot as usize * self.key_bytes..][..self.key_bytes]
-    }
-
-    fn find(&self, key: &[u8]) -> Option<usize> {
-        let slot = self.slots.find(self.hasher.hash_one(key), |slot| self.key(*slot) == key);
-        slot.map(|slot| *slot as usize * self.value_bytes)
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+mod peers {
+    pub(super) fn machines() -> Vec<(&'static str, Box<dyn super::EventMachine>)> {
+        Vec::new()
     }
 }
 
-fn bytes_look_up(map: u64, key: u64, _: u64, _: u64, _: u64) -> u64 {
-    // SAFETY: as for `words_look_up`; keys have so many bytes.
-    #[allow(unsafe_code)]
-    let (map, key) = unsafe {
-        let map = &mut *(map as *mut ByteTable);
-        let key = std::slice::from_raw_parts(key as *const u8, map.key_bytes);
-        (map, key)
-    };
-    map.find(key).map_or(0, |at| std::ptr::from_mut(&mut map.values[at]) as u64)
-}
+/// rbpf's machine code is for x86-64 alone, and not for Windows.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod peers {
+    use std::hash::BuildHasher;
 
-fn bytes_update(map: u64, key: u64, value: u64, _: u64, _: u64) -> u64 {
-    // SAFETY: as for `words_update`; keys and values have so many bytes.
-    #[allow(unsafe_code)]
-    let (map, key, value) = unsafe {
-        let map = &mut *(map as *mut ByteTable);
-        let key = std::slice::from_raw_parts(key as *const u8, map.key_bytes);
-        let value = std::slice::from_raw_parts(value as *const u8, map.value_bytes);
-        (map, key, value)
-    };
-    let at = map.find(key).unwrap_or_else(|| {
-        let slot = (map.keys.len() / map.key_bytes) as u32;
-        map.keys.extend(key);
-        map.values.extend(std::iter::repeat_n(0, map.value_bytes));
-        let (keys, key_bytes, hasher) = (&map.keys, map.key_bytes, &map.hasher);
-        let again = |slot: &u32| hasher.hash_one(&keys[*slot as usize * key_bytes..][..key_bytes]);
-        map.slots.insert_unique(hasher.hash_one(key), slot, again);
-        slot as usize * map.value_bytes
-    });
-    map.values[at..at + map.value_bytes].copy_from_slice(value);
-    0
-}
+    use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+    use rbpf::EbpfVmRaw;
 
-/// rbpf calls with a stack that is not aligned as functions may expect: this aligns it. `words_look_up`, whose time counts most, does
-/// without, because as it is compiled it needs none.
-macro_rules! aligned {
-    ($name:ident, $function:ident) => {
-        #[unsafe(naked)]
-        extern "C" fn $name() {
-            std::arch::naked_asm!("call {}", "ret", sym $function)
-        }
-    };
-}
+    use super::{EventMachine, program, word};
 
-aligned!(words_update_aligned, words_update);
-aligned!(bytes_look_up_aligned, bytes_look_up);
-aligned!(bytes_update_aligned, bytes_update);
+    /// A table whose types Rust knows.
+    type WordTable = HashMap<u32, u64>;
 
-fn helper(function: extern "C" fn()) -> rbpf::ebpf::Helper {
-    // SAFETY: it passes its arguments on to a function of this type, whose arguments and result are in registers.
-    #[allow(unsafe_code)]
-    unsafe {
-        std::mem::transmute(function)
-    }
-}
-
-struct Rbpf<T> {
-    machine: EbpfVmRaw<'static>,
-    table: Box<T>,
-    counted: fn(&T) -> u64,
-}
-
-impl<T> Rbpf<T> {
-    fn new(table: T, [look_up, update]: [rbpf::ebpf::Helper; 2], counted: fn(&T) -> u64) -> Self {
-        let mut table = Box::new(table);
-        let address = (std::ptr::from_mut(&mut *table) as u64).to_le_bytes();
-        let half = |at: usize| i32::from_le_bytes(address[at..at + 4].try_into().expect("4 bytes"));
-        let code = program([word(0x18, 0, 0, 0, half(0)), word(0, 0, 0, 0, half(4))]).concat();
-        let mut machine = EbpfVmRaw::new(Some(code.leak())).expect("the program verifies");
-        machine.register_helper(1, look_up).expect("it is the first one");
-        machine.register_helper(2, update).expect("it is the second one");
-        machine.jit_compile().expect("it has a native form");
-        Self { machine, table, counted }
-    }
-}
-
-impl<T> EventMachine for Rbpf<T> {
-    fn run(&mut self, event: &mut [u8]) -> u64 {
-        // SAFETY: the evaluator runs the program on the same events, with its checks; rbpf asks for a slice that lives as long as the
-        // machine, and keeps none.
+    fn words_look_up(map: u64, key: u64, _: u64, _: u64, _: u64) -> u64 {
+        // SAFETY: the program gives the address of the table, and of its key in its stack; the table outlives the machine, and one
+        // thread uses it.
         #[allow(unsafe_code)]
-        let result = unsafe {
-            let event = std::slice::from_raw_parts_mut(event.as_mut_ptr(), event.len());
-            self.machine.execute_program_jit(event)
-        };
-        result.expect("it is compiled")
+        let (map, key) = unsafe { (&mut *(map as *mut WordTable), (key as *const u32).read_unaligned()) };
+        map.get_mut(&key).map_or(0, |value| std::ptr::from_mut(value) as u64)
     }
 
-    fn counted(&self) -> u64 {
-        (self.counted)(&self.table)
+    fn words_update(map: u64, key: u64, value: u64, _: u64, _: u64) -> u64 {
+        // SAFETY: as above, and of the value in its stack.
+        #[allow(unsafe_code)]
+        let (map, key, value) = unsafe {
+            (&mut *(map as *mut WordTable), (key as *const u32).read_unaligned(), (value as *const u64).read_unaligned())
+        };
+        map.insert(key, value);
+        0
+    }
+
+    /// A table with keys and values of any size.
+    struct ByteTable {
+        key_bytes: usize,
+        value_bytes: usize,
+        hasher: DefaultHashBuilder,
+        /// Keys and values, by slot.
+        slots: HashTable<u32>,
+        keys: Vec<u8>,
+        values: Vec<u8>,
+    }
+
+    impl ByteTable {
+        fn key(&self, slot: u32) -> &[u8] {
+            &self.keys[slot as usize * self.key_bytes..][..self.key_bytes]
+        }
+
+        fn find(&self, key: &[u8]) -> Option<usize> {
+            let slot = self.slots.find(self.hasher.hash_one(key), |slot| self.key(*slot) == key);
+            slot.map(|slot| *slot as usize * self.value_bytes)
+        }
+    }
+
+    fn bytes_look_up(map: u64, key: u64, _: u64, _: u64, _: u64) -> u64 {
+        // SAFETY: as for `words_look_up`; keys have so many bytes.
+        #[allow(unsafe_code)]
+        let (map, key) = unsafe {
+            let map = &mut *(map as *mut ByteTable);
+            let key = std::slice::from_raw_parts(key as *const u8, map.key_bytes);
+            (map, key)
+        };
+        map.find(key).map_or(0, |at| std::ptr::from_mut(&mut map.values[at]) as u64)
+    }
+
+    fn bytes_update(map: u64, key: u64, value: u64, _: u64, _: u64) -> u64 {
+        // SAFETY: as for `words_update`; keys and values have so many bytes.
+        #[allow(unsafe_code)]
+        let (map, key, value) = unsafe {
+            let map = &mut *(map as *mut ByteTable);
+            let key = std::slice::from_raw_parts(key as *const u8, map.key_bytes);
+            let value = std::slice::from_raw_parts(value as *const u8, map.value_bytes);
+            (map, key, value)
+        };
+        let at = map.find(key).unwrap_or_else(|| {
+            let slot = (map.keys.len() / map.key_bytes) as u32;
+            map.keys.extend(key);
+            map.values.extend(std::iter::repeat_n(0, map.value_bytes));
+            let (keys, key_bytes, hasher) = (&map.keys, map.key_bytes, &map.hasher);
+            let again = |slot: &u32| hasher.hash_one(&keys[*slot as usize * key_bytes..][..key_bytes]);
+            map.slots.insert_unique(hasher.hash_one(key), slot, again);
+            slot as usize * map.value_bytes
+        });
+        map.values[at..at + map.value_bytes].copy_from_slice(value);
+        0
+    }
+
+    /// rbpf calls with a stack that is not aligned as functions may expect: this aligns it. `words_look_up`, whose time counts most, does
+    /// without, because as it is compiled it needs none.
+    macro_rules! aligned {
+        ($name:ident, $function:ident) => {
+            #[unsafe(naked)]
+            extern "C" fn $name() {
+                std::arch::naked_asm!("call {}", "ret", sym $function)
+            }
+        };
+    }
+
+    aligned!(words_update_aligned, words_update);
+    aligned!(bytes_look_up_aligned, bytes_look_up);
+    aligned!(bytes_update_aligned, bytes_update);
+
+    fn helper(function: extern "C" fn()) -> rbpf::ebpf::Helper {
+        // SAFETY: it passes its arguments on to a function of this type, whose arguments and result are in registers.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::mem::transmute(function)
+        }
+    }
+
+    pub(super) struct Rbpf<T> {
+        machine: EbpfVmRaw<'static>,
+        table: Box<T>,
+        counted: fn(&T) -> u64,
+    }
+
+    impl<T> Rbpf<T> {
+        fn new(table: T, [look_up, update]: [rbpf::ebpf::Helper; 2], counted: fn(&T) -> u64) -> Self {
+            let mut table = Box::new(table);
+            let address = (std::ptr::from_mut(&mut *table) as u64).to_le_bytes();
+            let half = |at: usize| i32::from_le_bytes(address[at..at + 4].try_into().expect("4 bytes"));
+            let code = program([word(0x18, 0, 0, 0, half(0)), word(0, 0, 0, 0, half(4))]).concat();
+            let mut machine = EbpfVmRaw::new(Some(code.leak())).expect("the program verifies");
+            machine.register_helper(1, look_up).expect("it is the first one");
+            machine.register_helper(2, update).expect("it is the second one");
+            machine.jit_compile().expect("it has a native form");
+            Self { machine, table, counted }
+        }
+    }
+
+    impl<T> EventMachine for Rbpf<T> {
+        fn run(&mut self, event: &mut [u8]) -> u64 {
+            // SAFETY: the evaluator runs the program on the same events, with its checks; rbpf asks for a slice that lives as long as the
+            // machine, and keeps none.
+            #[allow(unsafe_code)]
+            let result = unsafe {
+                let event = std::slice::from_raw_parts_mut(event.as_mut_ptr(), event.len());
+                self.machine.execute_program_jit(event)
+            };
+            result.expect("it is compiled")
+        }
+
+        fn counted(&self) -> u64 {
+            (self.counted)(&self.table)
+        }
+    }
+
+    /// rbpf with a table of either kind.
+    pub(super) fn machines() -> Vec<(&'static str, Box<dyn EventMachine>)> {
+        let words = [words_look_up, helper(words_update_aligned)];
+        let words = Rbpf::new(WordTable::new(), words, |table| table.values().sum());
+        let (hasher, slots, keys, values) = (DefaultHashBuilder::default(), HashTable::new(), Vec::new(), Vec::new());
+        let table = ByteTable { key_bytes: 4, value_bytes: 8, hasher, slots, keys, values };
+        let bytes = Rbpf::new(table, [helper(bytes_look_up_aligned), helper(bytes_update_aligned)], |table| {
+            table.values.chunks_exact(8).map(|value| u64::from_le_bytes(value.try_into().expect("8 bytes"))).sum()
+        });
+        vec![("rbpf.words", Box::new(words)), ("rbpf.bytes", Box::new(bytes))]
     }
 }
 
 fn machines() -> Vec<(&'static str, Box<dyn EventMachine>)> {
     let moment = RunMoment::default();
     let machine = BpfMachine::new(&[counts()]).expect("it is small");
-    let engine = JitEngine::new().expect("there is machine code for this machine");
-    let program = CompiledProgram::new(&engine, &our_program(), &[counts()]).expect("it is short");
-    let native = OurCode { machine: machine.clone(), program, moment: moment.clone() };
-    let evaluator = OurEvaluator { machine, program: our_program(), moment };
-    let words =
-        Rbpf::new(WordTable::new(), [words_look_up, helper(words_update_aligned)], |table| table.values().sum());
-    let (hasher, slots, keys, values) = (DefaultHashBuilder::default(), HashTable::new(), Vec::new(), Vec::new());
-    let table = ByteTable { key_bytes: 4, value_bytes: 8, hasher, slots, keys, values };
-    let bytes = Rbpf::new(table, [helper(bytes_look_up_aligned), helper(bytes_update_aligned)], |table| {
-        table.values.chunks_exact(8).map(|value| u64::from_le_bytes(value.try_into().expect("8 bytes"))).sum()
-    });
-    vec![
-        ("rbpf.words", Box::new(words)),
-        ("rbpf.bytes", Box::new(bytes)),
-        ("evaluator", Box::new(evaluator)),
-        ("native", Box::new(native)),
-    ]
+    let mut machines = peers::machines();
+    if let Some(engine) = JitEngine::new() {
+        let program = CompiledProgram::new(&engine, &our_program(), &[counts()]).expect("it is short");
+        let (machine, moment) = (machine.clone(), moment.clone());
+        machines.push(("native", Box::new(OurCode { machine, program, moment })));
+    }
+    machines.push(("evaluator", Box::new(OurEvaluator { machine, program: our_program(), moment })));
+    machines
 }
 
 fn main() {

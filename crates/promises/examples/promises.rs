@@ -1,8 +1,8 @@
 //! Runs promises on seeded inputs for as long as one likes, or writes inputs for a fuzzer to begin with.
 //!
 //! ```text
-//! promises packets 180 [SEED]     for 180 seconds; also metadata, index, imports, kernel, objects, filters, programs, native, bytecode,
-//!                                 written, filtering, fields; on Linux definitions, recording
+//! promises packets 180 [SEED]     for 180 seconds; also metadata, index, imports, kernel, objects, machine, filters, programs,
+//!                                 native, bytecode, written, filtering, fields; on Linux definitions, recording
 //! promises seeds fuzz/corpus      a folder of inputs for each target
 //! ```
 
@@ -31,8 +31,8 @@ fn main() -> ExitCode {
             }
         },
         [
-            target @ ("metadata" | "index" | "imports" | "kernel" | "objects" | "filters" | "packets" | "programs"
-            | "native" | "bytecode" | "written" | "filtering" | "fields" | "definitions" | "recording"),
+            target @ ("metadata" | "index" | "imports" | "kernel" | "objects" | "machine" | "filters" | "packets"
+            | "programs" | "native" | "bytecode" | "written" | "filtering" | "fields" | "definitions" | "recording"),
             seconds,
             ref seed @ ..,
         ] => {
@@ -119,6 +119,7 @@ fn run(target: &str, time: Duration, mut seed: u64) {
                 filters::hold(&filters::text(&mut random), &mut random);
                 filters::hold_alike(&mut random);
             }
+            "machine" => values += machine::hold(&mut random).unwrap_or(0),
             "programs" => drop(programs::hold(&mut random)),
             "filtering" => {
                 let data = starts::packet(&mut random);

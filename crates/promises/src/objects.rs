@@ -1,8 +1,11 @@
 //! Any bytes are an eBPF object or are refused; each of its programs is linked and checked, or refused with a reason, and one that is not
-//! refused runs to its end or stops, inside of its memory and its limit of instructions.
+//! refused runs to its end or stops, inside of its memory and its limit of instructions, in machine code as in the evaluator.
 
 use kymo_bpf::{BpfObject, BtfTypes, LinkedProgram, MachineMaps, ObjectProblem, counting_object, kernel_object};
 use kymo_ir::machine::{BpfMachine, MachineProgram, RunInput, RunMoment};
+use kymo_random::machine::MachineTrial;
+
+use crate::machine::same_by_both;
 
 /// Programs of an object that are run.
 const PROGRAMS_MAX: usize = 8;
@@ -62,6 +65,7 @@ fn run(
     linked: &LinkedProgram,
 ) -> bool {
     let mut machine = machine.with_steps_max(STEPS);
+    let before = machine.clone();
     let moment = RunMoment { nanos: Some(1), cpu: Some(1), process: Some(2), thread: Some(3), thread_name: None };
     let mut is_end = false;
     for _ in 0..2 {
@@ -74,6 +78,8 @@ fn run(
             }
         }
     }
+    let trial = MachineTrial::new(vec![0x11; 64], moment);
+    same_by_both(&before, program, &[trial.clone(), trial], "an object");
     for (map, number) in machine.maps().iter().zip(&maps.of_object) {
         let map_types = &object.maps()[*number];
         for entry in map.entries().take(ENTRIES_MAX) {

@@ -427,6 +427,12 @@ pub struct TrialOutcome {
 type TrialEntry = (Box<[u8]>, Vec<(usize, Vec<u8>)>);
 
 impl MachineTrial {
+    /// A run with a context, at a moment.
+    #[must_use]
+    pub fn new(context: Vec<u8>, moment: RunMoment) -> Self {
+        Self { context, moment }
+    }
+
     /// Runs with contexts of a size, of which some facts are unknown.
     #[must_use]
     pub fn some(random: &mut RandomNumbers, count: usize, context_bytes: usize) -> Vec<Self> {

@@ -11,6 +11,7 @@
 
 mod context;
 mod fields;
+mod program;
 mod trace;
 
 use std::collections::HashMap;
@@ -21,12 +22,15 @@ pub use kymo_bpf::{
     AttachPoint, BpfObject, BpfValue, BpfValueMember, BpfValueType, COUNT_SECTION, MachineMaps, ObjectMap,
     ObjectProblem, ObjectProgram, counting_object, kernel_object,
 };
+use kymo_decode::Compile;
 use kymo_ir::machine::{BpfMachine, MachineProgram, RunInput, RunOutputs};
+use kymo_jit::JitEngine;
 use kymo_schema::glob;
 
 pub use self::trace::{BpfClock, BpfTrace, BpfTraceProblem};
 
 use self::context::{ContextPlan, MomentPlan};
+use self::program::EventProgram;
 use crate::messages::{ClassFields, EventAt, MessageBatch, MessageRow, MessagesFailure, MessagesQuestion};
 use crate::open::Session;
 use crate::open::report::Report;
@@ -142,7 +146,7 @@ pub enum BpfFailure {
 struct ClassProgram {
     /// Its number among those that are for events.
     number: usize,
-    program: MachineProgram,
+    program: EventProgram,
     linked: LinkedProgram,
     context: ContextPlan,
     moment: MomentPlan,
@@ -154,6 +158,9 @@ struct BpfRunner<'o> {
     programs: Vec<(&'o ObjectProgram, BpfProgramRuns)>,
     maps: MachineMaps,
     machine: BpfMachine,
+    /// When programs become machine code, and the compiler, if there is one.
+    compile: Compile,
+    engine: Option<JitEngine>,
     /// Programs for each class that has occurred; the class is kept, so that no other one has its address.
     classes: HashMap<usize, (Arc<ClassFields>, Vec<ClassProgram>)>,
     lost: u64,
@@ -180,7 +187,7 @@ impl Session {
         question: &BpfQuestion,
         mut output: impl FnMut(BpfOutput<'_>),
     ) -> Result<BpfRuns, BpfFailure> {
-        let mut runner = BpfRunner::new(object)?;
+        let mut runner = BpfRunner::new(object, self.compile)?;
         let patterns = runner.programs.iter().map(|(_, runs)| runs.events.clone()).collect();
         let selection = Selection { events: patterns, ..question.selection.clone() };
         let (begin_ns, end_ns) = (question.begin_ns, question.end_ns);
@@ -199,7 +206,7 @@ impl Session {
 }
 
 impl<'o> BpfRunner<'o> {
-    fn new(object: &'o BpfObject) -> Result<Self, BpfFailure> {
+    fn new(object: &'o BpfObject, compile: Compile) -> Result<Self, BpfFailure> {
         let mut programs = Vec::new();
         for program in object.programs() {
             let AttachPoint::Event(events) = &program.attach else { continue };
@@ -214,7 +221,8 @@ impl<'o> BpfRunner<'o> {
         }
         let maps = object.machine_maps();
         let machine = object.machine(&maps)?;
-        Ok(Self { object, programs, maps, machine, classes: HashMap::new(), lost: 0, end_ns: None })
+        let engine = if compile == Compile::Never { None } else { JitEngine::new() };
+        Ok(Self { object, programs, maps, machine, compile, engine, classes: HashMap::new(), lost: 0, end_ns: None })
     }
 
     fn event(&mut self, batch: &MessageBatch, at: EventAt, output: &mut impl FnMut(BpfOutput<'_>)) {
@@ -225,7 +233,8 @@ impl<'o> BpfRunner<'o> {
             self.classes.insert(key, (Arc::clone(class), programs));
         }
         let nanos = batch.nanos(at);
-        for program in &self.classes[&key].1 {
+        let (_, programs) = self.classes.get_mut(&key).expect("they were just made");
+        for program in programs {
             let runs = &mut self.programs[program.number].1;
             runs.runs += 1;
             self.end_ns = nanos.or(self.end_ns);
@@ -233,7 +242,7 @@ impl<'o> BpfRunner<'o> {
             let result = match program.context.fill(batch, at) {
                 Some((mut context, data)) => {
                     let input = RunInput { context: &mut context, data: &data, moment: &moment };
-                    self.machine.run(&program.program, input).map_err(|fault| {
+                    program.program.run(&mut self.machine, self.engine.as_ref(), input).map_err(|fault| {
                         let line = self.object.line(&program.linked, fault.at).map(|line| format!(" ({line})"));
                         format!("{fault}{}", line.unwrap_or_default())
                     })
@@ -261,6 +270,7 @@ impl<'o> BpfRunner<'o> {
             }
             match class_program(object, program, maps, batch, at) {
                 Ok((program, linked, context)) => {
+                    let program = EventProgram::new(program, self.compile);
                     let moment = MomentPlan::new(&program.helpers(), batch, at);
                     made.push(ClassProgram { number, program, linked, context, moment });
                 }

@@ -71,6 +71,8 @@ pub struct Session {
     /// In the order in which ties in time are resolved.
     pub(crate) traces: Vec<Arc<Trace>>,
     pub(crate) threads: usize,
+    /// When programs become machine code.
+    pub(crate) compile: Compile,
     /// Length of slices of time, for tests that cut short traces.
     pub(crate) slice_bytes: Option<u64>,
     /// Where analyses' parts are cut besides, for tests: in the order of time.
@@ -203,6 +205,7 @@ impl Session {
         Ok(Self {
             traces,
             threads,
+            compile: options.compile,
             opened,
             missing_ends,
             event_span: OnceLock::new(),
@@ -233,6 +236,7 @@ impl Session {
         Self {
             traces: vec![trace],
             threads: 1,
+            compile: Compile::default(),
             opened: Report::default(),
             missing_ends: Vec::new(),
             event_span: OnceLock::new(),

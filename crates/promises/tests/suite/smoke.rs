@@ -7,7 +7,7 @@ use kymo_promises::imports::ImportFolder;
 use kymo_promises::index::IndexedFolder;
 use kymo_promises::random::RandomNumbers;
 use kymo_promises::{
-    bytecode, fields, filtering, filters, kernel, metadata, native, objects, packets, programs, sites, starts,
+    bytecode, fields, filtering, filters, kernel, machine, metadata, native, objects, packets, programs, sites, starts,
 };
 
 /// A slow machine does less, so that nobody waits.
@@ -40,6 +40,17 @@ fn programs() {
     });
     println!("{tried} programs read {records} records");
     assert!(records > tried / 3, "{tried} programs read {records} records");
+}
+
+#[test]
+fn machine() {
+    let (mut tried, mut ended) = (0, 0);
+    smoke(1500, |random| {
+        let found = machine::hold(random);
+        (tried, ended) = (tried + usize::from(found.is_some()), ended + found.unwrap_or(0));
+    });
+    println!("{tried} programs came to their end {ended} times");
+    assert!(ended > tried / 4, "{tried} programs came to their end {ended} times: the test has become weak");
 }
 
 #[test]
