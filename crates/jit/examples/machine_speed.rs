@@ -165,7 +165,11 @@ mod peers {
         // SAFETY: as above, and of the value in its stack.
         #[allow(unsafe_code)]
         let (map, key, value) = unsafe {
-            (&mut *(map as *mut WordTable), (key as *const u32).read_unaligned(), (value as *const u64).read_unaligned())
+            (
+                &mut *(map as *mut WordTable),
+                (key as *const u32).read_unaligned(),
+                (value as *const u64).read_unaligned(),
+            )
         };
         map.insert(key, value);
         0

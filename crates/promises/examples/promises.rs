@@ -32,7 +32,8 @@ fn main() -> ExitCode {
         },
         [
             target @ ("metadata" | "index" | "imports" | "kernel" | "objects" | "machine" | "filters" | "packets"
-            | "programs" | "native" | "bytecode" | "written" | "filtering" | "fields" | "definitions" | "recording"),
+            | "programs" | "native" | "bytecode" | "written" | "filtering" | "fields" | "definitions"
+            | "recording"),
             seconds,
             ref seed @ ..,
         ] => {

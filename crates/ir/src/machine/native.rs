@@ -164,6 +164,11 @@ impl MachineRun<'_> {
         self.steps = steps;
     }
 
+    /// The first byte of the stack, of [`FRAMES_MAX`] times [`FRAME_BYTES`] bytes.
+    pub fn stack(&mut self) -> *mut u8 {
+        self.memory.stack.as_mut_ptr()
+    }
+
     /// Clears the stack of the function that is called inside of so many others, fewer than [`FRAMES_MAX`].
     ///
     /// # Panics

@@ -201,17 +201,19 @@ impl BpfMachine {
     /// Makes the stack zeros, but for so many bytes at its end, which the caller clears, and may write; its first byte.
     #[inline]
     pub fn prepare_stack(&mut self, cleared: usize) -> *mut u8 {
-        if STACK_BYTES - self.stack_low > cleared {
-            self.clear_stack();
+        if STACK_BYTES - self.stack_low != cleared {
+            self.clear_stack(cleared);
         }
-        self.note_stack_written(cleared);
         self.stack.as_mut_ptr()
     }
 
     #[inline(never)]
-    fn clear_stack(&mut self) {
-        self.stack[self.stack_low..].fill(0);
-        self.stack_low = STACK_BYTES;
+    fn clear_stack(&mut self, cleared: usize) {
+        if STACK_BYTES - self.stack_low > cleared {
+            self.stack[self.stack_low..].fill(0);
+            self.stack_low = STACK_BYTES;
+        }
+        self.note_stack_written(cleared);
     }
 
     /// Notes that so many bytes at the end of the stack may be written.

@@ -54,8 +54,8 @@ impl FunctionWriter<'_, '_> {
             MemoryRegion::Context => {
                 let end = distance as usize + usize::from(access.bytes);
                 self.facts.context_bytes = self.facts.context_bytes.max(end);
-                let (context, distance) = (self.from_state(state_offset!(context)), self.number(distance as u64));
-                self.builder.ins().iadd(context, distance)
+                let distance = self.number(distance as u64);
+                self.builder.ins().iadd(self.context[0], distance)
             }
             MemoryRegion::Value(map) => {
                 // It is inside of a value, so that the lower half of the address is how far it is from the first one.
@@ -76,8 +76,7 @@ impl FunctionWriter<'_, '_> {
         };
         match region {
             MemoryRegion::Context => {
-                let (bytes, place) =
-                    (self.from_state(state_offset!(context_bytes)), self.from_state(state_offset!(context)));
+                let [place, bytes] = self.context;
                 Some(FixedPiece { begin: context_address(), bytes, place })
             }
             MemoryRegion::Stack => {

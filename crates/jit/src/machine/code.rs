@@ -14,7 +14,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AliasRegion, AliasRegionData, Block, InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
 use kymo_ir::machine::native::{
-    FRAME_BYTES, FRAMES_MAX, argument_count, function_address, map_address, may_move, stack_end, value_address,
+    FRAME_BYTES, FRAMES_MAX, argument_count, context_address, function_address, map_address, may_move, stack_end,
+    value_address,
 };
 use kymo_ir::machine::{
     AluOperation, AtomicOperation, MachineInstruction, MachineOperand, MapDefinition, WideConstant,
@@ -159,6 +160,7 @@ pub(super) fn write(
         depth: zero,
         frame: zero,
         stack: zero,
+        context: [zero; 2],
         stack_pointer: zero,
         blocks,
         stuck,
@@ -202,6 +204,8 @@ pub(super) struct FunctionWriter<'w, 'f> {
     stack_pointer: Value,
     /// The begin of all stacks.
     pub(super) stack: Value,
+    /// The context and its bytes, in the function that takes it.
+    pub(super) context: [Value; 2],
     blocks: BTreeMap<usize, Block>,
     stuck: Block,
     stopped: Block,
@@ -280,28 +284,35 @@ impl FunctionWriter<'_, '_> {
     }
 
     fn begin(&mut self, arguments: &[Value]) {
-        let steps = self.from_state(state_offset!(steps));
-        self.builder.def_var(self.steps, steps);
-        let zero = self.depth;
-        for register in 0..10_u8 {
-            let value = match register {
-                1..=5 => arguments[usize::from(register)],
-                _ if self.plan.habits.reads_left => self.from_state(Self::register_offset(register)),
-                _ => zero,
-            };
-            self.set(register, value);
-        }
-        self.stack = self.from_state(state_offset!(stack));
-        let whole = self.number((FRAME_BYTES * FRAMES_MAX) as u64);
-        self.frame = self.builder.ins().iadd(self.stack, whole);
         self.stack_pointer = self.number(stack_end(0));
+        let whole = self.number((FRAME_BYTES * FRAMES_MAX) as u64);
+        let zero = self.depth;
         if self.function.has_context {
+            self.context = [arguments[1], arguments[2]];
+            self.stack = arguments[3];
+            self.builder.def_var(self.steps, arguments[4]);
+            (0..10).for_each(|register| self.set(register, zero));
+            let context = self.number(context_address());
+            self.set(1, context);
+            self.frame = self.builder.ins().iadd(self.stack, whole);
             self.clear_stack();
         } else {
+            let steps = self.from_state(state_offset!(steps));
+            self.builder.def_var(self.steps, steps);
+            for register in 0..10_u8 {
+                let value = match register {
+                    1..=5 => arguments[usize::from(register)],
+                    _ if self.plan.habits.reads_left => self.from_state(Self::register_offset(register)),
+                    _ => zero,
+                };
+                self.set(register, value);
+            }
+            self.stack = self.from_state(state_offset!(stack));
             self.depth = self.from_state(state_offset!(depth));
             let frame_bytes = self.number(FRAME_BYTES as u64);
             let above = self.builder.ins().imul(self.depth, frame_bytes);
-            self.frame = self.builder.ins().isub(self.frame, above);
+            let end = self.builder.ins().iadd(self.stack, whole);
+            self.frame = self.builder.ins().isub(end, above);
             self.stack_pointer = self.builder.ins().isub(self.stack_pointer, above);
         }
         let first = self.blocks[&self.function.flow.start];
@@ -627,8 +638,10 @@ impl FunctionWriter<'_, '_> {
     }
 
     fn exit(&mut self) {
-        let steps = self.builder.use_var(self.steps);
-        self.to_state(steps, state_offset!(steps));
+        if !self.function.has_context {
+            let steps = self.builder.use_var(self.steps);
+            self.to_state(steps, state_offset!(steps));
+        }
         if self.plan.habits.reads_arguments {
             self.keep_registers(ARGUMENTS);
         }

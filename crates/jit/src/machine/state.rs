@@ -8,7 +8,7 @@ use std::cell::Cell;
 use kymo_ir::machine::native::{
     FRAMES_MAX, KeyPlace, MachineFunctions, MachineRun, MapShape, MapsVersion, context_address,
 };
-use kymo_ir::machine::{BpfMachine, MachineFault, MachineProgram, MapDefinition, RunInput, RunMoment};
+use kymo_ir::machine::{BpfMachine, MachineFault, MachineProgram, MapDefinition, RunInput};
 
 use super::code::ProgramPlan;
 
@@ -26,8 +26,7 @@ pub(super) struct MachineState {
     pub(super) at: u64,
     /// Registers for the evaluator, and those beyond the convention of calls.
     pub(super) registers: [u64; 11],
-    pub(super) context: *mut u8,
-    pub(super) context_bytes: u64,
+    /// The begin of all stacks, while a function is called.
     pub(super) stack: *mut u8,
     /// The place that was found last: its address for programs, its bytes, those that may be written, and where it is.
     pub(super) place_begin: u64,
@@ -54,8 +53,7 @@ struct PendingRun {
     machine: *mut BpfMachine,
     program: *const MachineProgram,
     functions: *const FunctionTable,
-    data: *const [u8],
-    moment: *const RunMoment,
+    input: *mut RunInput<'static>,
 }
 
 impl PendingRun {
@@ -63,8 +61,7 @@ impl PendingRun {
         machine: std::ptr::null_mut(),
         program: std::ptr::null(),
         functions: std::ptr::null(),
-        data: &[],
-        moment: std::ptr::null(),
+        input: std::ptr::null_mut(),
     };
 }
 
@@ -123,8 +120,6 @@ impl StatePointer {
             has_stopped: 0,
             at: 0,
             registers: [0; 11],
-            context: std::ptr::null_mut(),
-            context_bytes: 0,
             stack: std::ptr::null_mut(),
             place_begin: 0,
             place_bytes: 0,
@@ -196,9 +191,9 @@ unsafe fn running<'s>(state: *mut MachineState) -> &'s mut MachineRun<'static> {
     // them before.
     unsafe {
         if (*state).run.is_null() {
-            let PendingRun { machine, program, functions, data, moment } = (*state).pending;
-            let context = std::slice::from_raw_parts_mut((*state).context, (*state).context_bytes as usize);
-            let input = RunInput { context, data: &*data, moment: &*moment };
+            let PendingRun { machine, program, functions, input } = (*state).pending;
+            let RunInput { context, data, moment } = &mut *input;
+            let input = RunInput { context, data, moment };
             let run = (*machine).begin(&*program, input, Some(&*functions));
             (*state).run = (*state).begun.insert(run);
         }
@@ -246,6 +241,10 @@ pub(super) struct FunctionTable {
     state: *mut MachineState,
 }
 
+/// The first function of most programs: it takes the context, its bytes, the stack, and the steps that are left.
+type FirstFunction = extern "C" fn(*mut MachineState, *mut u8, u64, *mut u8, u64, u64) -> u64;
+
+/// Another function, with its five arguments.
 type MachineFunction = extern "C" fn(*mut MachineState, u64, u64, u64, u64, u64) -> u64;
 
 impl FunctionTable {
@@ -275,30 +274,45 @@ impl FunctionTable {
         stack: *mut u8,
         is_known: bool,
     ) -> Result<u64, MachineFault> {
-        let state = self.state;
-        let RunInput { context, data, moment } = input;
+        let (state, mut input) = (self.state, input);
         // SAFETY: machine code is not running, so that nothing uses the state. What it says about maps has their version, or is found
-        // first.
+        // first. `address` is a function of this type that was compiled from this program for this state; the engine that owns it lives as
+        // long as the program. The context has as many bytes as were proven to be needed; beyond what was proven, it uses only bytes
+        // whose place in a piece of memory it has checked.
         #[allow(unsafe_code)]
-        let result = unsafe {
-            ((*state).context, (*state).context_bytes) = (context.as_mut_ptr(), context.len() as u64);
-            ((*state).place_bytes, (*state).place_writable) = (0, 0);
-            ((*state).stack, (*state).steps) = (stack, machine.steps_max());
-            (*state).pending = PendingRun { machine, program, functions: self, data, moment };
+        unsafe {
+            let (context, context_bytes) = (input.context.as_mut_ptr(), input.context.len() as u64);
+            let steps = machine.steps_max();
+            let input = std::ptr::from_mut(&mut input).cast();
+            (*state).pending = PendingRun { machine, program, functions: self, input };
             if !is_known {
                 (*state).version = MapsVersion::default();
                 refresh(state, running(state));
             }
-            let result = self.call_code(0, [context_address(), 0, 0, 0, 0]);
-            if !(*state).run.is_null() {
-                ((*state).run, (*state).begun) = (std::ptr::null_mut(), None);
-            }
-            result
-        };
-        match result {
-            Some(result) => Ok(result),
-            None => Err(self.take_fault()),
+            let result = if self.first_takes_context {
+                let function: FirstFunction = std::mem::transmute(self.addresses[0].get());
+                function(state, context, context_bytes, stack, steps, 0)
+            } else {
+                ((*state).stack, (*state).steps, (*state).registers) = (stack, steps, [0; 11]);
+                let function: MachineFunction = std::mem::transmute(self.addresses[0].get());
+                function(state, context_address(), 0, 0, 0, 0)
+            };
+            // Only functions that need a run stop a program.
+            if (*state).run.is_null() { Ok(result) } else { self.end(result) }
         }
+    }
+
+    /// Ends a run that was begun.
+    #[inline(never)]
+    fn end(&self, result: u64) -> Result<u64, MachineFault> {
+        // SAFETY: machine code has returned, so that nothing uses the state.
+        #[allow(unsafe_code)]
+        let has_stopped = unsafe {
+            ((*self.state).run, (*self.state).begun) = (std::ptr::null_mut(), None);
+            ((*self.state).place_bytes, (*self.state).place_writable, (*self.state).depth) = (0, 0, 0);
+            (*self.state).has_stopped
+        };
+        if has_stopped == 0 { Ok(result) } else { Err(self.take_fault()) }
     }
 
     /// Why a program has stopped.
@@ -355,6 +369,7 @@ impl MachineFunctions for FunctionTable {
         #[allow(unsafe_code)]
         unsafe {
             refresh(state, run);
+            (*state).stack = run.stack();
             let before = ((*state).run, (*state).depth);
             (*state).run = std::ptr::from_mut(run).cast();
             ((*state).depth, (*state).steps) = (depth as u64, run.steps());
@@ -442,7 +457,9 @@ pub(super) extern "C" fn enter(state: *mut MachineState) -> u64 {
     #[allow(unsafe_code)]
     unsafe {
         (*state).depth += 1;
-        running(state).clear_frame((*state).depth as usize);
+        let run = running(state);
+        (*state).stack = run.stack();
+        run.clear_frame((*state).depth as usize);
     }
     0
 }
