@@ -5,6 +5,7 @@
 //! ```text
 //! bytes ── BpfObject::read ──> programs ── link ──> instructions ── for_machine ──> kymo_ir::machine::MachineProgram
 //!                              maps with BpfValueType of keys and values ── machine ──> BpfMachine
+//!       ── kernel_object, counting_object ──> bytes of objects that loaders of the kernel take
 //! ```
 //!
 //! The crate `object` reads the ELF file. The types (BTF) are read here: those of an object, and those of a kernel or of events that CO-RE

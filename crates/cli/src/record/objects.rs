@@ -38,6 +38,8 @@ use crate::stop::StopReason;
 const LATE_MAX_NS: u64 = 1_000_000_000;
 /// Members that tell the time of a record, in the order of preference.
 const TIME_MEMBERS: [&str; 5] = ["time_ns", "timestamp_ns", "ts_ns", "timestamp", "ts"];
+/// Sections of variables and functions of the kernel.
+const OF_KERNEL: [&str; 2] = [".kconfig", ".ksyms"];
 /// Between two looks at signals and clocks.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -79,9 +81,14 @@ fn request(path: &Path, object: &BpfObject) -> Result<ObjectRequest, StopReason>
         let help = format!("help: `kymo bpf show {name}` tells where each program can run\n");
         StopReason::Expression(format!("error: {name}: {why}\n{help}"))
     };
-    if object.types().is_none() {
+    let Some(types) = object.types() else {
         let why = "it has no types (BTF), by which its maps and records are described: `clang -g` writes them";
         return Err(StopReason::unanswerable(&format!("{}: {why}", path.display())));
+    };
+    if (0..types.types().len() as u32).any(|number| OF_KERNEL.contains(&types.name(number))) {
+        let why = "it uses variables or functions of the kernel (`__kconfig`, `__ksym`), which its loader, the crate `aya`, does \
+                   not have";
+        return Err(stop(why));
     }
     let mut programs = Vec::new();
     for program in object.programs() {

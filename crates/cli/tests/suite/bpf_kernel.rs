@@ -344,6 +344,16 @@ fn refusals_are_in_the_words_of_the_verifier() {
     assert!(told.contains("return *count;") && !told.contains("processed "), "{told}");
     assert!(told.lines().count() < 40, "{told}");
 
+    let variable = "extern int LINUX_KERNEL_VERSION SEC(\".kconfig\"); int version; SEC(\"tp_btf/sys_enter\") int program(void *context) \
+                    { version = LINUX_KERNEL_VERSION; return 0; }";
+    let compiled = compile(variable).expect("clang is here");
+    let output = in_kernel(&compiled, &[]).expect("it ran a moment ago");
+    let told = String::from_utf8_lossy(&output.stderr).replace("\n  ", " ");
+    assert!(
+        output.status.code() == Some(2) && told.contains("variables or functions of the kernel (`__kconfig`"),
+        "{told}"
+    );
+
     for (section, words) in [
         ("tp_btf/sched_swich", "the kernel has no tracepoint `sched_swich`\nhelp: the kernel has `sched_switch`"),
         ("raw_tp/sys_entr", "the kernel has no tracepoint `sys_entr`\nhelp: the kernel has `sys_enter`"),
