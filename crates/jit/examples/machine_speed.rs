@@ -1,4 +1,4 @@
-//! What programs of eBPF cost: a filter over two fields of an event and a count in a hash table by a third, by the evaluator, by
+//! The cost of programs of eBPF: a filter over two fields of an event and a count in a hash table by a third, by the evaluator, by
 //! our machine code, and by rbpf.
 //!
 //! ```text
@@ -58,7 +58,7 @@ fn program(map: [[u8; 8]; 2]) -> Vec<[u8; 8]> {
     [&head[..], &map(1), &key, &[word(0x85, 0, 0, 0, 1)], &found, &insertion, &rest, &end].concat()
 }
 
-/// Events whose sizes are below a limit: the filter drops those of up to 512 bytes.
+/// Events with sizes of a range: the filter drops those of up to 512 bytes.
 fn events(sizes: std::ops::Range<usize>) -> Vec<[u8; EVENT_BYTES]> {
     let mut random = RandomNumbers::new(7);
     let event = |_| {
@@ -150,7 +150,7 @@ mod peers {
 
     use super::{EventMachine, program, word};
 
-    /// A table whose types Rust knows.
+    /// A table with types that Rust knows.
     type WordTable = HashMap<u32, u64>;
 
     fn words_look_up(map: u64, key: u64, _: u64, _: u64, _: u64) -> u64 {
@@ -230,7 +230,7 @@ mod peers {
         0
     }
 
-    /// rbpf calls with a stack that is not aligned as functions may expect: this aligns it. `words_look_up`, whose time counts most, does
+    /// rbpf calls with a stack that is not aligned as functions may expect: this aligns it. `words_look_up`, the time of which counts most, does
     /// without, because as it is compiled it needs none.
     macro_rules! aligned {
         ($name:ident, $function:ident) => {
@@ -246,7 +246,7 @@ mod peers {
     aligned!(bytes_update_aligned, bytes_update);
 
     fn helper(function: extern "C" fn()) -> rbpf::ebpf::Helper {
-        // SAFETY: it passes its arguments on to a function of this type, whose arguments and result are in registers.
+        // SAFETY: it passes its arguments on to a function of this type, with arguments and result in registers.
         #[allow(unsafe_code)]
         unsafe {
             std::mem::transmute(function)

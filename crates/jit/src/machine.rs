@@ -1,17 +1,17 @@
 //! Programs of eBPF (`kymo_ir::machine`) as machine code.
 //!
 //! ```text
-//! MachineProgram ── flow: functions, blocks, live registers ── kinds: what pointers point to ── code: Cranelift ──> CompiledProgram
+//! MachineProgram ── flow: functions, blocks, live registers ── kinds: facts about pointers ── code: Cranelift ──> CompiledProgram
 //! run: machine code ── helper functions are calls into the evaluator's ── ends with r0
 //!         └── stuck: at an instruction, with the registers ──> the evaluator goes on there, to the end of the function
 //! ```
 //!
 //! Memory is the evaluator's: machine code reads and writes the same bytes, so that the evaluator can go on at any instruction. It does
-//! so where machine code does not know what comes: at an access outside of memory, at the limit of steps, at calls too deep. So every
+//! so where machine code has no answer: at an access outside of memory, at the limit of steps, at calls too deep. So every
 //! fault is named by the evaluator.
 //!
-//! Addresses of programs are numbers until an access is checked (`access`). An access that is proven to be inside of its piece, whatever
-//! the program does, needs no check. Steps are counted for all instructions up to the next jump or call at once.
+//! Addresses of programs are numbers until an access is checked (`access`). An access that is proven to be inside of its piece needs no
+//! check. Steps are counted for all instructions up to the next jump or call at once.
 
 mod access;
 mod code;
@@ -49,7 +49,7 @@ impl CompiledProgram {
     pub fn new(engine: &JitEngine, program: &MachineProgram, maps: &[MapDefinition]) -> Option<Self> {
         let plan = ProgramPlan::new(program.instructions(), maps)?;
         let state = StatePointer::new(&plan.used, maps);
-        let functions = FunctionTable::new(&plan, state.pointer());
+        let functions = FunctionTable::new(plan.starts(), plan.habits(), state.pointer());
         let mut facts = CodeFacts::default();
         for (index, function) in plan.functions.iter().enumerate() {
             let surroundings = (&state, &functions);
@@ -77,15 +77,20 @@ impl CompiledProgram {
     /// As [`BpfMachine::run`].
     // It is part of its caller, so that arguments are not stored and loaded again: that takes longer than a short program.
     #[inline]
-    pub fn run(&mut self, machine: &mut BpfMachine, input: RunInput<'_>) -> Result<u64, MachineFault> {
+    pub fn run(&mut self, machine: &mut BpfMachine, mut input: RunInput<'_>) -> Result<u64, MachineFault> {
         if input.context.len() < self.context_bytes || !self.state.is_known(machine) {
             return self.run_otherwise(machine, input);
         }
-        self.run_code(machine, input, true)
+        self.run_code(machine, &mut input, true)
     }
 
     #[inline]
-    fn run_code(&mut self, machine: &mut BpfMachine, input: RunInput<'_>, is_known: bool) -> Result<u64, MachineFault> {
+    fn run_code(
+        &mut self,
+        machine: &mut BpfMachine,
+        input: &mut RunInput<'_>,
+        is_known: bool,
+    ) -> Result<u64, MachineFault> {
         let stack = machine.prepare_stack(self.stack_cleared);
         if self.writes_stack {
             machine.note_stack_written(usize::MAX);
@@ -95,11 +100,11 @@ impl CompiledProgram {
 
     /// Runs it after its maps have been found, or in the evaluator.
     #[inline(never)]
-    fn run_otherwise(&mut self, machine: &mut BpfMachine, input: RunInput<'_>) -> Result<u64, MachineFault> {
+    fn run_otherwise(&mut self, machine: &mut BpfMachine, mut input: RunInput<'_>) -> Result<u64, MachineFault> {
         if input.context.len() < self.context_bytes || !self.state.fits(machine) {
             return machine.run(&self.program, input);
         }
-        let result = self.run_code(machine, input, false);
+        let result = self.run_code(machine, &mut input, false);
         self.state.forget_cpu_values();
         result
     }

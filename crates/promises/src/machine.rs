@@ -28,7 +28,7 @@ pub fn hold(random: &mut RandomNumbers) -> Option<usize> {
     Some(same_by_both(&machine, &program, &trials, &text(&code)).ended())
 }
 
-/// What a program does in some runs; machine code must do the same.
+/// The outcome of a program in some runs; that of machine code must be the same.
 pub(crate) fn same_by_both(
     machine: &BpfMachine,
     program: &MachineProgram,

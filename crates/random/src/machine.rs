@@ -415,7 +415,7 @@ pub struct MachineTrial {
     moment: RunMoment,
 }
 
-/// What a machine has done.
+/// The results of a machine.
 #[derive(Debug, PartialEq)]
 pub struct TrialOutcome {
     results: Vec<Result<u64, MachineFault>>,
@@ -446,7 +446,7 @@ impl MachineTrial {
         (0..count).map(trial).collect()
     }
 
-    /// What a machine does in these runs, one after the other.
+    /// The outcome of these runs, one after the other.
     pub fn outcome(
         trials: &[Self],
         machine: &mut BpfMachine,

@@ -9,7 +9,7 @@
 
 use thiserror::Error;
 
-use super::table::KeyTable;
+use super::table::KeySlots;
 
 /// Memory of all maps of a machine at most.
 pub const MAP_BYTES_MAX: usize = 1 << 30;
@@ -185,7 +185,7 @@ pub struct BpfMap {
     /// Values of each CPU; of one, if CPUs share them.
     values: Vec<Vec<u8>>,
     /// Slots of keys in hash tables.
-    table: Option<KeyTable>,
+    table: Option<KeySlots>,
     /// Which slots of hash tables have a key.
     taken: Vec<bool>,
     free: Vec<u32>,
@@ -224,7 +224,7 @@ impl BpfMap {
             }
         }
         let is_hash = kind.is_table() && !kind.is_array();
-        let table = is_hash.then(|| KeyTable::new(definition.key_bytes as usize, stride));
+        let table = is_hash.then(|| KeySlots::new(definition.key_bytes as usize, stride));
         let (taken, free, used) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Self { definition, stride, values, table, taken, free, used, hand: 0 })
     }
@@ -385,7 +385,7 @@ impl BpfMap {
     }
 
     /// Its hash table, if it is one.
-    pub(super) fn table(&self) -> Option<&KeyTable> {
+    pub(super) fn table(&self) -> Option<&KeySlots> {
         self.table.as_ref()
     }
 

@@ -16,7 +16,7 @@ pub use super::memory::{
     FRAME_BYTES, FRAMES_MAX, context_address, function_address, map_address, map_at, stack_end, value_address,
 };
 use super::problem::MachineFault;
-pub use super::run::MachineRun;
+pub use super::run::{MachineFunctions, MachineRun, MapsVersion};
 pub use super::table::KeyPlace;
 use super::table::MULTIPLIER;
 
@@ -24,22 +24,9 @@ use super::table::MULTIPLIER;
 /// mixed with the table's seed, are folded into one.
 pub const HOME_MULTIPLIER: u64 = MULTIPLIER;
 
-/// Functions of a program as machine code.
-pub trait MachineFunctions: std::fmt::Debug {
-    /// Runs the function that begins with this instruction, inside of so many others, fewer than [`FRAMES_MAX`]; `None`: there is no
-    /// machine code for it.
-    fn call(
-        &self,
-        run: &mut MachineRun<'_>,
-        start: usize,
-        arguments: [u64; 5],
-        depth: usize,
-    ) -> Option<Result<u64, MachineFault>>;
-}
-
 /// The sizes of a map that code depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MapShape {
+pub struct MapSizes {
     /// Its type.
     pub map_type: BpfMapType,
     /// Bytes of a key.
@@ -52,18 +39,11 @@ pub struct MapShape {
     pub is_read_only: bool,
 }
 
-/// Says whether parts of maps are where they were: they move only when a machine takes memory out of the allowance for its maps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MapsVersion {
-    pub(super) identity: u64,
-    pub(super) allowance: usize,
-}
-
 /// Where the parts of a map are in memory, until it changes.
 #[derive(Clone, Copy, Debug)]
 pub struct MapParts {
     /// Its sizes.
-    pub shape: MapShape,
+    pub shape: MapSizes,
     /// Values of the run's CPU, or those that CPUs share.
     pub values: *mut u8,
     /// Bytes of them.
@@ -178,19 +158,12 @@ impl MachineRun<'_> {
         self.memory.clear_frame(depth);
     }
 
-    /// Changes when parts of maps move in memory.
-    #[must_use]
-    #[inline]
-    pub fn maps_version(&self) -> MapsVersion {
-        MapsVersion { identity: self.identity, allowance: *self.allowance }
-    }
-
     /// Where the parts of a map are; `None`: there is no such map.
     pub fn map_parts(&mut self, map: usize) -> Option<MapParts> {
         let cpu = self.moment.cpu.unwrap_or(0) as usize;
         let map = self.memory.maps.get_mut(map)?;
         let definition = map.definition();
-        let shape = MapShape {
+        let shape = MapSizes {
             map_type: definition.map_type,
             key_bytes: definition.key_bytes,
             value_bytes: definition.value_bytes,

@@ -8,7 +8,6 @@ use super::instruction::{
 };
 use super::map::{BpfMap, MAP_BYTES_MAX, MapDefinition, MapDefinitionProblem, MapDefinitionProblemKind};
 use super::memory::{self, FRAMES_MAX, MAPS_MAX, MachineMemory, STACK_BYTES};
-use super::native::{MachineFunctions, MapsVersion};
 use super::problem::{MachineFault, MachineFaultKind};
 use super::program::MachineProgram;
 
@@ -194,6 +193,7 @@ impl BpfMachine {
 
     /// A number that changes when parts of its maps move in memory.
     #[must_use]
+    #[inline]
     pub fn maps_version(&self) -> MapsVersion {
         MapsVersion { identity: self.identity, allowance: self.allowance }
     }
@@ -263,6 +263,26 @@ impl BpfMachine {
     }
 }
 
+/// Functions of a program as machine code.
+pub trait MachineFunctions: std::fmt::Debug {
+    /// Runs the function that begins with this instruction, inside of so many others, fewer than 8; `None`: there is no
+    /// machine code for it.
+    fn call(
+        &self,
+        run: &mut MachineRun<'_>,
+        start: usize,
+        arguments: [u64; 5],
+        depth: usize,
+    ) -> Option<Result<u64, MachineFault>>;
+}
+
+/// Says whether parts of maps are where they were: they move only when a machine takes memory out of the allowance for its maps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MapsVersion {
+    identity: u64,
+    allowance: usize,
+}
+
 /// Bytes that count as a step.
 pub(super) const STEP_BYTES: u64 = 64;
 
@@ -291,6 +311,12 @@ struct Caller {
 }
 
 impl MachineRun<'_> {
+    /// Changes when parts of maps move in memory.
+    #[must_use]
+    pub fn maps_version(&self) -> MapsVersion {
+        MapsVersion { identity: self.identity, allowance: *self.allowance }
+    }
+
     /// Runs a function to its end, inside of so many others.
     pub(super) fn execute(&mut self, start: usize, arguments: [u64; 5], depth: usize) -> Result<u64, MachineFault> {
         let functions = self.functions.filter(|_| depth < FRAMES_MAX);

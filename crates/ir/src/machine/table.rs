@@ -33,7 +33,7 @@ pub struct KeyPlace {
 
 /// Keys and their slots.
 #[derive(Clone, Debug)]
-pub(super) struct KeyTable {
+pub(super) struct KeySlots {
     places: Vec<KeyPlace>,
     taken: usize,
     seed: u64,
@@ -55,7 +55,7 @@ fn word_of(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(word)
 }
 
-impl KeyTable {
+impl KeySlots {
     pub(super) fn new(key_bytes: usize, stride: usize) -> Self {
         let seed = RandomState::new().hash_one(key_bytes);
         let places = vec![KeyPlace::default(); PLACES_MIN];
@@ -176,7 +176,7 @@ mod tests {
     /// Keys of a few values come and go as in a table of the standard library.
     #[track_caller]
     fn check(key_bytes: usize) {
-        let (mut table, mut expected) = (KeyTable::new(key_bytes, 8), HashMap::new());
+        let (mut table, mut expected) = (KeySlots::new(key_bytes, 8), HashMap::new());
         let (mut free, mut slots, mut number) = (Vec::new(), 0, 1_u64);
         for _ in 0..20_000 {
             number = folded(number + 1, MULTIPLIER);

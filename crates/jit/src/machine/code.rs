@@ -23,8 +23,8 @@ use kymo_ir::machine::{
 
 use super::flow::{ARGUMENTS, FunctionFlow, LEFT, RegisterHabits, RegisterSet};
 use super::kinds::{KnownNumbers, MemoryAccess, MemoryRegion, known_numbers};
+use super::operations;
 use super::state::{self, FunctionTable, StatePointer, state_offset};
-use super::{lookup, operations};
 use crate::engine::JitEngine;
 
 /// Instructions of a program that is worth compiling; longer ones are left to the evaluator.
@@ -32,14 +32,14 @@ const INSTRUCTIONS_MAX: usize = 4096;
 /// Functions of it.
 const FUNCTIONS_MAX: usize = 256;
 
-/// What is known about a program before its code is written.
+/// The facts about a program before its code is written.
 pub(super) struct ProgramPlan<'p> {
     pub(super) code: &'p [MachineInstruction],
     pub(super) maps: &'p [MapDefinition],
     /// Maps that it names.
     pub(super) used: Vec<u32>,
     pub(super) functions: Vec<FunctionPlan>,
-    pub(super) habits: RegisterHabits,
+    habits: RegisterHabits,
 }
 
 pub(super) struct FunctionPlan {
@@ -50,7 +50,7 @@ pub(super) struct FunctionPlan {
     pub(super) has_context: bool,
 }
 
-/// What code needs from its surroundings.
+/// The needs of code.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CodeFacts {
     /// Bytes of a context that accesses without a check need.
@@ -96,6 +96,11 @@ impl<'p> ProgramPlan<'p> {
         });
         let functions = functions.collect();
         Some(Self { code, maps, used: used.into_iter().collect(), functions, habits })
+    }
+
+    /// Whether its first function takes the context, and whether functions read registers that their callers left.
+    pub(super) fn habits(&self) -> [bool; 2] {
+        [self.functions[0].has_context, self.habits.reads_left]
     }
 
     /// The first instructions of its functions.
@@ -355,7 +360,7 @@ impl FunctionWriter<'_, '_> {
                 self.count_steps(counted - at);
             }
             self.left = counted - at;
-            self.instruction(&code[at], counted == end);
+            self.instruction(&code[at]);
             self.known.step(at, &code[at], self.plan.maps);
         }
         let falls_through = !matches!(
@@ -378,7 +383,7 @@ impl FunctionWriter<'_, '_> {
             let instruction = &self.plan.code[at];
             let is_call = match instruction {
                 MachineInstruction::Call { .. } => true,
-                MachineInstruction::CallHelper { number } => lookup::written(*number, &known, self.plan.maps).is_none(),
+                MachineInstruction::CallHelper { number } => known.looked_up(*number, self.plan.maps).is_none(),
                 _ => false,
             };
             if is_call {
@@ -460,7 +465,7 @@ impl FunctionWriter<'_, '_> {
         if is_wide { value } else { self.builder.ins().uextend(types::I64, value) }
     }
 
-    fn instruction(&mut self, instruction: &MachineInstruction, _: bool) {
+    fn instruction(&mut self, instruction: &MachineInstruction) {
         use MachineInstruction as I;
         match *instruction {
             I::Alu { operation, is_wide, to, from } => self.calculate(operation, is_wide, to, from),
@@ -502,8 +507,8 @@ impl FunctionWriter<'_, '_> {
                 self.builder.ins().brif(holds, target, &[], next, &[]);
             }
             I::Call { target } => self.call(target as usize),
-            I::CallHelper { number } => match lookup::written(number, &self.known, self.plan.maps) {
-                Some(map) => lookup::write(self, map),
+            I::CallHelper { number } => match self.known.looked_up(number, self.plan.maps) {
+                Some(map) => self.look_up(map),
                 None => self.call_helper(number),
             },
             I::LoadConstant { to, value } => {

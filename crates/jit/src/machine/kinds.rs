@@ -1,8 +1,8 @@
-//! What is known about the numbers in registers before a program runs.
+//! Facts about the numbers in registers, known before a program runs.
 //!
 //! ```text
 //! Exact    a pointer into the context, the stack or a value of a map, and how far it is from its begin: accesses need no check
-//! Looked   what a look-up found: a value, or 0 until the program has asked
+//! Looked   the result of a look-up: a value, or 0 until the program has asked
 //! Near     probably such a pointer: accesses are checked against that piece first
 //! ```
 //!
@@ -38,7 +38,7 @@ pub(super) enum MemoryRegion {
     Value(u32),
 }
 
-/// What is known about a number.
+/// A fact about a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberKind {
     Unknown,
@@ -50,7 +50,7 @@ pub(super) enum NumberKind {
 
 use NumberKind as N;
 
-/// What is known at an instruction.
+/// Facts about numbers at an instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct KnownNumbers {
     registers: [NumberKind; 11],
@@ -67,7 +67,7 @@ pub(super) struct MemoryAccess {
 }
 
 impl KnownNumbers {
-    /// At the begin of a function, whose first argument may be the context.
+    /// At the begin of a function; its first argument may be the context.
     fn at_begin(has_context: bool) -> Self {
         let mut registers = [N::Unknown; 11];
         registers[10] = N::Exact { region: MemoryRegion::Stack, distance: 0 };
@@ -81,12 +81,24 @@ impl KnownNumbers {
         self.registers[usize::from(register)]
     }
 
-    /// The map whose address a register has.
+    /// The map with the address in a register.
     pub(super) fn map_in(&self, register: u8) -> Option<u32> {
         match self.of(register) {
             N::Constant(address) => map_at(address).map(|map| map as u32),
             _ => None,
         }
+    }
+
+    /// The map in which a helper function looks a key up, if machine code does it without a call.
+    pub(super) fn looked_up(&self, number: u32, maps: &[MapDefinition]) -> Option<u32> {
+        let map = self.map_in(1).filter(|_| is_map_lookup(number))?;
+        let definition = maps.get(map as usize)?;
+        let is_written = match definition.map_type {
+            BpfMapType::Array => true,
+            BpfMapType::Hash => matches!(definition.key_bytes, 1 | 2 | 4 | 8),
+            _ => false,
+        };
+        is_written.then_some(map)
     }
 
     fn operand(&self, operand: MachineOperand) -> NumberKind {
@@ -116,7 +128,7 @@ impl KnownNumbers {
         self.registers.iter_mut().chain(&mut self.slots)
     }
 
-    /// Takes what is known on another way here; whether less is known now.
+    /// Takes the facts of another way here; whether fewer are known now.
     fn join(&mut self, other: &Self) -> bool {
         let before = self.clone();
         let others = other.registers.iter().chain(&other.slots);
@@ -223,7 +235,7 @@ impl KnownNumbers {
             .map_in(1)
             .filter(|map| is_map_lookup(number) && maps.get(*map as usize).is_some_and(|map| map.map_type.is_table()));
         let Some(map) = map else { return N::Unknown };
-        // What it found before is another value now.
+        // An earlier result is another value now.
         for known in self.all() {
             if *known == (N::Looked { map, call: at }) {
                 *known = N::Looked { map, call: ANY_CALL };
@@ -232,7 +244,7 @@ impl KnownNumbers {
         N::Looked { map, call: at }
     }
 
-    /// What is known on the way of a jump: where its condition holds, or where it does not.
+    /// Facts on the way of a jump: where its condition holds, or where it does not.
     fn after_jump(&self, instruction: &MachineInstruction, is_taken: bool) -> Self {
         let mut known = self.clone();
         let MachineInstruction::JumpIf { relation, is_wide: true, left, right, .. } = *instruction else {
@@ -313,7 +325,7 @@ fn constant(value: WideConstant, maps: &[MapDefinition]) -> NumberKind {
     }
 }
 
-/// What is known at the begin of each block of a function, whose first argument may be the context.
+/// Facts at the begin of each block of a function; its first argument may be the context.
 pub(super) fn known_numbers(
     code: &[MachineInstruction],
     flow: &FunctionFlow,

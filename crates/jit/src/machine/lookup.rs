@@ -7,30 +7,24 @@
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use kymo_ir::machine::native::{HOME_MULTIPLIER, KeyPlace, is_map_lookup, value_address};
-use kymo_ir::machine::{BpfMapType, MapDefinition};
+use kymo_ir::machine::BpfMapType;
+use kymo_ir::machine::native::{HOME_MULTIPLIER, KeyPlace, value_address};
 
 use super::code::FunctionWriter;
-use super::kinds::{KnownNumbers, MemoryAccess};
+use super::kinds::MemoryAccess;
 use super::state::MapRow;
 
 /// The register with the address of the key.
 const KEY: u8 = 2;
 
-/// The map in which a helper function looks a key up, if this is written without a call.
-pub(super) fn written(number: u32, known: &KnownNumbers, maps: &[MapDefinition]) -> Option<u32> {
-    let map = known.map_in(1).filter(|_| is_map_lookup(number))?;
-    let definition = maps.get(map as usize)?;
-    let is_written = match definition.map_type {
-        BpfMapType::Array => true,
-        BpfMapType::Hash => matches!(definition.key_bytes, 1 | 2 | 4 | 8),
-        _ => false,
-    };
-    is_written.then_some(map)
+impl FunctionWriter<'_, '_> {
+    /// Writes the look-up; r0 becomes the address of the value, or 0.
+    pub(super) fn look_up(&mut self, map: u32) {
+        write(self, map);
+    }
 }
 
-/// Writes the look-up; r0 becomes the address of the value, or 0.
-pub(super) fn write(writer: &mut FunctionWriter<'_, '_>, map: u32) {
+fn write(writer: &mut FunctionWriter<'_, '_>, map: u32) {
     let definition = &writer.plan.maps[map as usize];
     let bytes = definition.key_bytes as u8;
     // If the key cannot be read, the evaluator says so.

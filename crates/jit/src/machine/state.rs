@@ -1,4 +1,4 @@
-//! What machine code of a program reads and writes beside the program's memory, and the functions that it calls.
+//! The state of machine code beside the program's memory, and the functions that it calls.
 //!
 //! The state has one address for as long as the program is compiled, which its code has as a constant. Only raw pointers lead to it:
 //! machine code, functions that it calls, and machine code that these call in turn all use it, one after the other.
@@ -6,13 +6,11 @@
 use std::cell::Cell;
 
 use kymo_ir::machine::native::{
-    FRAMES_MAX, KeyPlace, MachineFunctions, MachineRun, MapShape, MapsVersion, context_address,
+    FRAMES_MAX, KeyPlace, MachineFunctions, MachineRun, MapSizes, MapsVersion, context_address,
 };
 use kymo_ir::machine::{BpfMachine, MachineFault, MachineProgram, MapDefinition, RunInput};
 
-use super::code::ProgramPlan;
-
-/// What machine code and functions that it calls tell each other.
+/// Shared by machine code and functions that it calls.
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct MachineState {
@@ -36,7 +34,7 @@ pub(super) struct MachineState {
     /// Parts of maps that the program uses.
     rows: Box<[MapRow]>,
     /// These maps, and the sizes for which code was made.
-    maps: Box<[(usize, MapShape)]>,
+    maps: Box<[(usize, MapSizes)]>,
     /// When this was so; values of CPUs are looked for again in each run.
     version: MapsVersion,
     has_cpu_values: bool,
@@ -47,7 +45,7 @@ pub(super) struct MachineState {
     fault: Option<MachineFault>,
 }
 
-/// What a run begins with: most short programs end without one.
+/// The arguments of a run that has not begun: most short programs end without one.
 #[derive(Clone, Copy, Debug)]
 struct PendingRun {
     machine: *mut BpfMachine,
@@ -101,8 +99,8 @@ impl Drop for StatePointer {
     }
 }
 
-pub(super) fn shape(map: &MapDefinition) -> MapShape {
-    MapShape {
+pub(super) fn shape(map: &MapDefinition) -> MapSizes {
+    MapSizes {
         map_type: map.map_type,
         key_bytes: map.key_bytes,
         value_bytes: map.value_bytes,
@@ -187,7 +185,7 @@ impl StatePointer {
 /// Machine code waits for the function that calls this, and nothing else uses the state and the run.
 #[allow(unsafe_code)]
 unsafe fn running<'s>(state: *mut MachineState) -> &'s mut MachineRun<'static> {
-    // SAFETY: the caller's promise. What a run begins with outlives it: it ends in `run_first`, which has these as arguments, and uses none of
+    // SAFETY: the caller's promise. The arguments of a run outlive it: it ends in `run_first`, which has them, and uses none of
     // them before.
     unsafe {
         if (*state).run.is_null() {
@@ -248,10 +246,15 @@ type FirstFunction = extern "C" fn(*mut MachineState, *mut u8, u64, *mut u8, u64
 type MachineFunction = extern "C" fn(*mut MachineState, u64, u64, u64, u64, u64) -> u64;
 
 impl FunctionTable {
-    pub(super) fn new(plan: &ProgramPlan<'_>, state: *mut MachineState) -> Self {
-        let (starts, first_takes_context) = (plan.starts(), plan.functions[0].has_context);
+    /// A table without machine code. `first_takes_context`: the first function of the program does, and nothing calls it; `reads_left`:
+    /// functions read registers that their callers left.
+    pub(super) fn new(
+        starts: Box<[usize]>,
+        [first_takes_context, reads_left]: [bool; 2],
+        state: *mut MachineState,
+    ) -> Self {
         let addresses = starts.iter().map(|_| Cell::new(0)).collect();
-        Self { starts, addresses, first_takes_context, reads_left: plan.habits.reads_left, state }
+        Self { starts, addresses, first_takes_context, reads_left, state }
     }
 
     pub(super) fn set(&self, index: usize, address: usize) {
@@ -263,27 +266,26 @@ impl FunctionTable {
         self.addresses[index].as_ptr() as usize
     }
 
-    /// Runs the program, whose functions these are, from its first instruction; its stack has been prepared. `is_known`: the state says
+    /// Runs the program of these functions from its first instruction; its stack has been prepared. `is_known`: the state says
     /// where maps are.
     #[inline]
     pub(super) fn run_first(
         &self,
         program: &MachineProgram,
         machine: &mut BpfMachine,
-        input: RunInput<'_>,
+        input: &mut RunInput<'_>,
         stack: *mut u8,
         is_known: bool,
     ) -> Result<u64, MachineFault> {
-        let (state, mut input) = (self.state, input);
-        // SAFETY: machine code is not running, so that nothing uses the state. What it says about maps has their version, or is found
-        // first. `address` is a function of this type that was compiled from this program for this state; the engine that owns it lives as
+        let state = self.state;
+        // SAFETY: machine code is not running, so that nothing uses the state. It says where maps are, or they are found first. `address` is a function of this type that was compiled from this program for this state; the engine that owns it lives as
         // long as the program. The context has as many bytes as were proven to be needed; beyond what was proven, it uses only bytes
-        // whose place in a piece of memory it has checked.
+        // after it has checked their place in a piece of memory.
         #[allow(unsafe_code)]
         unsafe {
             let (context, context_bytes) = (input.context.as_mut_ptr(), input.context.len() as u64);
             let steps = machine.steps_max();
-            let input = std::ptr::from_mut(&mut input).cast();
+            let input = std::ptr::from_mut(input).cast();
             (*state).pending = PendingRun { machine, program, functions: self, input };
             if !is_known {
                 (*state).version = MapsVersion::default();
@@ -338,7 +340,7 @@ impl FunctionTable {
     unsafe fn call_code(&self, index: usize, [first, second, third, fourth, fifth]: [u64; 5]) -> Option<u64> {
         let (state, address) = (self.state, self.addresses[index].get());
         // SAFETY: `address` is a function of this type that was compiled from this program for this state; the engine that owns it lives
-        // as long as the program. Beyond what was proven, it uses only bytes whose place in a piece of memory it has checked.
+        // as long as the program. Beyond what was proven, it uses only bytes after it has checked their place in a piece of memory.
         unsafe {
             if self.reads_left {
                 (*state).registers = [0; 11];
@@ -436,7 +438,7 @@ unsafe fn stop(state: *mut MachineState, fault: MachineFault) -> u64 {
     0
 }
 
-/// Goes on with the function, whose registers the state has, in the evaluator; its result.
+/// Goes on in the evaluator, with the registers in the state; the function's result.
 pub(super) extern "C" fn go_on(state: *mut MachineState) -> u64 {
     // SAFETY: as above.
     #[allow(unsafe_code)]
