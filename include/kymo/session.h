@@ -239,7 +239,7 @@ static KYMO_INNER_UNUSED int kymo_session_share_rule(struct kymo_session *sessio
 
 static KYMO_INNER_UNUSED uint64_t *kymo_inner_shared(const struct kymo_shared_rule *shared, size_t at)
 {
-    return (uint64_t *)((char *)shared->memory + at);
+    return (uint64_t *)(void *)((char *)shared->memory + at);
 }
 
 /* Sets the limit, in nanoseconds; 0: that of a running percentile. No system call; nothing without memory. */
