@@ -16,7 +16,8 @@ use kymo_promises::imports::ImportFolder;
 use kymo_promises::index::IndexedFolder;
 use kymo_promises::random::RandomNumbers;
 use kymo_promises::{
-    bytecode, fields, filtering, filters, kernel, metadata, native, objects, packets, programs, starts, written,
+    bytecode, fields, filtering, filters, kernel, machine, metadata, native, objects, packets, programs, starts,
+    written,
 };
 
 fn main() -> ExitCode {
