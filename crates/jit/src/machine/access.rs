@@ -114,12 +114,12 @@ impl FunctionWriter<'_, '_> {
     fn found_place(&mut self, address: Value, access: MemoryAccess) -> Value {
         let (again, found) = (self.builder.create_block(), self.builder.create_block());
         let result = self.builder.append_block_param(found, types::I64);
-        let begin = self.from_state(state_offset!(place_begin));
+        let begin = self.load_state(state_offset!(place_begin));
         let last_bytes = if access.is_write { state_offset!(place_writable) } else { state_offset!(place_bytes) };
-        let last_bytes = self.from_state(last_bytes);
+        let last_bytes = self.load_state(last_bytes);
         let distance = self.builder.ins().isub(address, begin);
         let is_last = self.fits(distance, last_bytes, access.bytes);
-        let place = self.from_state(state_offset!(place));
+        let place = self.load_state(state_offset!(place));
         let place = self.builder.ins().iadd(place, distance);
         self.builder.ins().brif(is_last, found, &[place.into()], again, &[]);
         self.builder.switch_to_block(again);

@@ -254,12 +254,12 @@ impl FunctionWriter<'_, '_> {
         MemFlagsData::trusted().with_alias_region(Some(self.regions.tables))
     }
 
-    pub(super) fn from_state(&mut self, offset: i32) -> Value {
+    pub(super) fn load_state(&mut self, offset: i32) -> Value {
         let flags = self.of_state();
         self.builder.ins().load(types::I64, flags, self.state, offset)
     }
 
-    fn to_state(&mut self, value: Value, offset: i32) {
+    fn store_state(&mut self, value: Value, offset: i32) {
         let flags = self.of_state();
         self.builder.ins().store(flags, value, self.state, offset);
     }
@@ -302,18 +302,18 @@ impl FunctionWriter<'_, '_> {
             self.frame = self.builder.ins().iadd(self.stack, whole);
             self.clear_stack();
         } else {
-            let steps = self.from_state(state_offset!(steps));
+            let steps = self.load_state(state_offset!(steps));
             self.builder.def_var(self.steps, steps);
             for register in 0..10_u8 {
                 let value = match register {
                     1..=5 => arguments[usize::from(register)],
-                    _ if self.plan.habits.reads_left => self.from_state(Self::register_offset(register)),
+                    _ if self.plan.habits.reads_left => self.load_state(Self::register_offset(register)),
                     _ => zero,
                 };
                 self.set(register, value);
             }
-            self.stack = self.from_state(state_offset!(stack));
-            self.depth = self.from_state(state_offset!(depth));
+            self.stack = self.load_state(state_offset!(stack));
+            self.depth = self.load_state(state_offset!(depth));
             let frame_bytes = self.number(FRAME_BYTES as u64);
             let above = self.builder.ins().imul(self.depth, frame_bytes);
             let end = self.builder.ins().iadd(self.stack, whole);
@@ -352,7 +352,7 @@ impl FunctionWriter<'_, '_> {
         self.known = self.function.known[&first].clone();
         let code = self.plan.code;
         let mut counted = first;
-        for at in first..end {
+        for (at, instruction) in (first..).zip(&code[first..end]) {
             self.at = at;
             if at == counted {
                 counted = self.segment_end(at, end);
@@ -360,8 +360,8 @@ impl FunctionWriter<'_, '_> {
                 self.count_steps(counted - at);
             }
             self.left = counted - at;
-            self.instruction(&code[at]);
-            self.known.step(at, &code[at], self.plan.maps);
+            self.instruction(instruction);
+            self.known.step(at, instruction, self.plan.maps);
         }
         let falls_through = !matches!(
             code[end - 1],
@@ -434,10 +434,10 @@ impl FunctionWriter<'_, '_> {
     fn end(&mut self) {
         self.builder.switch_to_block(self.stuck);
         let values = self.builder.block_params(self.stuck).to_vec();
-        self.to_state(values[0], state_offset!(at));
-        self.to_state(values[1], state_offset!(steps));
+        self.store_state(values[0], state_offset!(at));
+        self.store_state(values[1], state_offset!(steps));
         for (register, value) in (0..).zip(&values[2..]) {
-            self.to_state(*value, Self::register_offset(register));
+            self.store_state(*value, Self::register_offset(register));
         }
         let result = self.call_outside(state::go_on as *const () as usize, &[self.state]);
         self.builder.ins().return_(&[result]);
@@ -580,18 +580,18 @@ impl FunctionWriter<'_, '_> {
 
     /// Goes on unless the program has stopped in a function that was called.
     fn go_on_unless_stopped(&mut self) {
-        let has_stopped = self.from_state(state_offset!(has_stopped));
+        let has_stopped = self.load_state(state_offset!(has_stopped));
         let next = self.builder.create_block();
         self.builder.ins().brif(has_stopped, self.stopped, &[], next, &[]);
         self.builder.switch_to_block(next);
-        let steps = self.from_state(state_offset!(steps));
+        let steps = self.load_state(state_offset!(steps));
         self.builder.def_var(self.steps, steps);
     }
 
     fn call_helper(&mut self, number: u32) {
         let (at, steps) = (self.number(self.at as u64), self.builder.use_var(self.steps));
-        self.to_state(at, state_offset!(at));
-        self.to_state(steps, state_offset!(steps));
+        self.store_state(at, state_offset!(at));
+        self.store_state(steps, state_offset!(steps));
         let mut arguments = vec![self.state];
         for register in 1..6_u8 {
             let is_read = usize::from(register) <= argument_count(number);
@@ -612,7 +612,7 @@ impl FunctionWriter<'_, '_> {
             self.go_on_if(is_flat);
         }
         let steps = self.builder.use_var(self.steps);
-        self.to_state(steps, state_offset!(steps));
+        self.store_state(steps, state_offset!(steps));
         let habits = self.plan.habits;
         if habits.reads_left {
             self.keep_registers(LEFT);
@@ -624,12 +624,12 @@ impl FunctionWriter<'_, '_> {
         let mut arguments = vec![self.state];
         arguments.extend((1..6).map(|register| self.register(register)));
         let result = self.call_address(address, &arguments);
-        self.to_state(self.depth, state_offset!(depth));
+        self.store_state(self.depth, state_offset!(depth));
         self.go_on_unless_stopped();
         self.set(0, result);
         if habits.reads_arguments {
             for register in 1..6 {
-                let value = self.from_state(Self::register_offset(register));
+                let value = self.load_state(Self::register_offset(register));
                 self.set(register, value);
             }
         }
@@ -638,14 +638,14 @@ impl FunctionWriter<'_, '_> {
     fn keep_registers(&mut self, registers: RegisterSet) {
         for register in (0..10_u8).filter(|register| registers & (1 << register) != 0) {
             let value = self.register(register);
-            self.to_state(value, Self::register_offset(register));
+            self.store_state(value, Self::register_offset(register));
         }
     }
 
     fn exit(&mut self) {
         if !self.function.has_context {
             let steps = self.builder.use_var(self.steps);
-            self.to_state(steps, state_offset!(steps));
+            self.store_state(steps, state_offset!(steps));
         }
         if self.plan.habits.reads_arguments {
             self.keep_registers(ARGUMENTS);
