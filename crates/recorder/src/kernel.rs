@@ -594,7 +594,8 @@ fn ask(helper: &mut Helper, beginning: &KernelBeginning<'_>, source: ClockSource
         ClockSource::Monotonic => KernelClock::Monotonic,
     };
     let mut filters = asked_filters(helper, options, (&events, is_of_perf))?;
-    let events = filters.kept(events)?;
+    // Rules alone may be about all of them.
+    let events = if events.is_empty() { events } else { filters.kept(events)? };
     let wants_new_tasks = events.iter().any(|event| event == NEW_TASK);
     let mut asked = events.clone();
     // Forks do not tell of the process of a new thread: this does.

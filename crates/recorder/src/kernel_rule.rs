@@ -142,7 +142,9 @@ fn between(words: &mut OptionWords<'_>) -> Result<RuleQuestion, WordsProblem> {
     } else {
         (keys, end_keys) = (vec![KeyField::Thread], vec!["thread".to_owned()]);
     }
-    let test = KernelTest::Between { begin: events(&begin), end: events(&end), end_keys };
+    // Calls are pairs by nature.
+    let side = |words: &[String], name| if *words == [CALLS] { pair(name) } else { events(words) };
+    let test = KernelTest::Between { begin: side(&begin, "sys_enter"), end: side(&end, "sys_exit"), end_keys };
     Ok(RuleQuestion { test: RuleTest::OfKernel { test, is_closed: false }, keys })
 }
 

@@ -168,9 +168,10 @@ pub(crate) struct SessionArguments {
     /// about an event have to be true
     #[arg(long = "kernel-filter", value_name = "EXPR", allow_hyphen_values = true, requires = "kernel")]
     pub(crate) kernel_filters: Vec<String>,
-    /// Of some events of the kernel, keep only those that took long: `syscalls over 5ms`, `block_rq_complete over p99 since
-    /// block_rq_issue by rq`; the kernel decides, and counts the others; `when EXPR` behind it chooses some. `kymo limit` lists and
-    /// changes the limits; repeatable
+    /// Of some events of the kernel, keep only those that took long (`syscalls over 5ms`, `block_rq_complete over p99 since
+    /// block_rq_issue by rq`), that something is true of (`netif_receive_skb when skb->dev->name == "lo"`), or between two others
+    /// (`kmalloc between sys_enter and sys_exit`). The kernel decides, and counts the others; `kymo limit` lists and changes the
+    /// limits; see docs/kernel.md; repeatable
     #[arg(long = "kernel-only", value_name = "RULE")]
     pub(crate) kernel_rules: Vec<String>,
     /// Record the calls of functions of any program or library, as events `FILE:FUNCTION`, with the arguments that its debug
@@ -426,6 +427,10 @@ with `by FIELD[,FIELD]`, for each value apart (`by id=request`: `id` of the even
 thread`), and `per FIELD`, for kinds of events with limits of their own. `NAME:` before it names it.
 Events that begin are not recorded, unless `with begins` says so. Events that are kept have the field `took_ns`, the time since their begin. An event whose begin is not
 known is kept.
+
+Rules about events of the kernel (`kymo record --kernel-only`) are listed, and have their limits set, in the same way; those without a limit are opened and closed:
+  kymo limit slow 20ms --kind openat        the limit of one system call, of a rule `per name`
+  kymo limit gate open                      it keeps events from now on; `closed` ends that
 
 Exit status: 0 events of running programs match, 1 no event matches yet, 2 wrong usage.";
 

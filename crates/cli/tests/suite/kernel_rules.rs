@@ -88,8 +88,9 @@ fn slow_calls_are_in_the_trace_with_their_times() {
     let Some(sleeper) = Sleeper::begin() else { return };
     let rule = "slow: syscalls over 20ms per name when comm == \"slow-one\"";
     let program = sleeper.program.to_str().expect("it is text");
-    let words = ["record", "--kernel-only", rule, "--output", "trace", "--json", "--", program, "slow-one", "5"];
-    let summary = sleeper.place.json(&words);
+    // All other events of calls would be those of the rule.
+    let words = ["record", "--kernel=syscalls", "--kernel-only", rule, "--output", "trace", "--json", "--", program];
+    let summary = sleeper.place.json(&[&words[..], &["slow-one", "5"]].concat());
     let told = Sleeper::rule(&summary);
     assert_eq!((number(&told["kept"]), number(&told["unknown"]), number(&told["lost"])), (5, 0, 0), "{told}");
     // The end of the call that gave the name, and the begin of the one that took it, are under it, too.
@@ -142,7 +143,7 @@ fn limits_move_while_the_kernel_asks() {
         (&["limit", "moved", "1ms", "--kind", "clock_nanosleeep"][..], "did you mean `clock_nanosleep`?"),
         (&["limit", "--remove", "moved"], "the kernel asks rule `moved` until the session ends"),
         (&["limit", "moved", "much"], "`much` is no time"),
-        (&["limit", "other", "1ms"], "no rule `other`"),
+        (&["limit", "other", "1ms"], "no rule `other`: it has moved"),
     ] {
         let output = place.kymo(words).output().expect("it starts");
         let told = String::from_utf8_lossy(&output.stderr);

@@ -5,7 +5,7 @@ use kymo_schema::definition::EventClass;
 use super::{Daemon, SETTLE};
 use crate::program::DrainTiming;
 use crate::protocol::{Matched, RecorderReply, RuleChange};
-use crate::rule::{RULES_MAX, RuleOptions};
+use crate::rule::{RULES_MAX, RuleOptions, RuleTest};
 use crate::select::{SelectionRule, SessionSelection};
 use crate::session::serve::rules::keys;
 
@@ -28,6 +28,7 @@ impl Daemon {
             let found = self.matched(&events, &self.sessions[at]);
             matched = Matched { session: name.clone(), ..found };
         }
+        let named = [&all[..], &self.sessions[at].kernel_rules()].concat();
         // Events recorded until now follow the old rules.
         self.drain(DrainTiming::Now);
         let is_limit = matches!(change, RuleChange::Limit { .. });
@@ -38,7 +39,7 @@ impl Daemon {
                 Ok(())
             }
             RuleChange::Remove(rule) if rules.remove(&rule) => Ok(()),
-            RuleChange::Remove(rule) => Err(unknown(&name, &rule, &all)),
+            RuleChange::Remove(rule) => Err(unknown(&name, &rule, &named)),
             RuleChange::Limit { rule, kind, limit } => {
                 let rule = match (rule, &all[..]) {
                     (Some(rule), _) => rule,
@@ -46,7 +47,7 @@ impl Daemon {
                     (None, []) => return Err(format!("session `{name}` has no rules")),
                     (None, _) => return Err(format!("session `{name}` has several rules, and one has to be named")),
                 };
-                let options = rules.rule_mut(&rule).ok_or_else(|| unknown(&name, &rule, &all))?;
+                let options = rules.rule_mut(&rule).ok_or_else(|| unknown(&name, &rule, &named))?;
                 options.set_limit(kind.as_deref(), limit.as_deref())
             }
         })?;
@@ -84,10 +85,13 @@ impl Daemon {
                 };
                 session.limit_of_kernel(name, (kind.as_deref(), limit.as_deref()))?
             }
-            RuleChange::Remove(rule) if of_kernel.iter().any(|known| known.name == *rule) => Err(format!(
-                "the kernel asks rule `{rule}` until the session ends: `kymo limit {rule} 1h` keeps next to nothing"
-            )),
-            RuleChange::Remove(_) | RuleChange::Set(_) => return None,
+            RuleChange::Remove(rule) => {
+                let its = of_kernel.iter().find(|known| known.name == *rule)?;
+                let is_gate = matches!(its.asks.test, RuleTest::OfKernel { .. });
+                let word = if is_gate { "closed` keeps nothing" } else { "1h` keeps next to nothing" };
+                Err(format!("the kernel asks rule `{rule}` until the session ends: `kymo limit {rule} {word}"))
+            }
+            RuleChange::Set(_) => return None,
         };
         Some(changed.map(|()| {
             self.sessions[at].keep(&self.folder);
