@@ -217,11 +217,28 @@ mod tests {
             disk: block_rq_complete over 10ms since block_rq_issue,block_rq_insert by rq
             --- sched_switch over 1ms since sched_waking by next_tid=tid per next_comm
             sched_switch: sched_switch over 1ms since sched_waking by next_tid=tid per next_comm
+            --- lo: netif_receive_skb when skb->dev->name == "lo"
+            lo: netif_receive_skb when skb->dev->name == "lo"
+            --- kmalloc between sys_enter and sys_exit
+            kmalloc: kmalloc between sys_enter and sys_exit by thread=thread
+            --- sched_switch between sched_process_exec and sched_process_exit by prev_tid=tid=tid,cpu_id closed when prev_prio > 3
+            sched_switch: sched_switch between sched_process_exec and sched_process_exit by prev_tid=tid=tid,cpu_id=cpu_id=cpu_id closed when prev_prio > 3
+            --- sched_switch closed
+            sched_switch: sched_switch closed
+            --- sched_switch
+            expected `over LIMIT`, `between EVENT and EVENT` or `when EXPRESSION`, found the end
+                sched_switch
+                            ^
+            help: `syscalls over 5ms`, `kmalloc between sys_enter and sys_exit`, `netif_receive_skb when skb->dev->name == "lo"`
+            --- kmalloc between sys_enter
+            expected `and EVENT`, which ends what has begun, found the end
+                kmalloc between sys_enter
+                                         ^
             --- syscalls every 10
-            expected `over LIMIT`, found `every`
+            expected `over LIMIT`, `between EVENT and EVENT` or `when EXPRESSION`, found `every`
                 syscalls every 10
                          ^^^^^
-            help: rules about events of the kernel ask how long something took: `syscalls over 5ms`
+            help: `syscalls over 5ms`, `kmalloc between sys_enter and sys_exit`, `netif_receive_skb when skb->dev->name == "lo"`
             --- block_rq_complete over 5ms
             expected `since EVENT`, where the time begins, found the end
                 block_rq_complete over 5ms
