@@ -174,7 +174,7 @@ impl<'t> EventList<'t> {
 }
 
 /// The name without its subsystem.
-fn bare(event: &str) -> &str {
+pub(crate) fn bare(event: &str) -> &str {
     event.split_once(':').map_or(event, |(_, name)| name)
 }
 

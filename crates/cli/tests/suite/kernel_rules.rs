@@ -92,6 +92,7 @@ fn slow_calls_are_in_the_trace_with_their_times() {
     let words = ["record", "--kernel=syscalls", "--kernel-only", rule, "--output", "trace", "--json", "--", program];
     let summary = sleeper.place.json(&[&words[..], &["slow-one", "5"]].concat());
     let told = Sleeper::rule(&summary);
+    assert_eq!((number(&summary["kernel"]["ruled"]), number(&summary["kernel"]["ruled_lost"])), (5, 0), "{summary}");
     assert_eq!((number(&told["kept"]), number(&told["unknown"]), number(&told["lost"])), (5, 0, 0), "{told}");
     // The end of the call that gave the name, and the begin of the one that took it, are under it, too.
     assert_eq!(number(&told["let_go"]), 501, "{told}");

@@ -393,14 +393,11 @@ pub(super) extern "C" fn call_helper(
     fifth: u64,
 ) -> u64 {
     let arguments = [first, second, third, fourth, fifth];
-    // SAFETY: machine code hands in its state, and waits for this function. `run` is the run that it was started for.
+    // SAFETY: machine code hands in its state, and waits for this function.
     #[allow(unsafe_code)]
     unsafe {
-        let run = running(state);
-        run.set_steps((*state).steps);
-        let result = run.call_helper((*state).at as usize, arguments, (*state).depth as usize);
-        (*state).steps = run.steps();
-        refresh(state, run);
+        let result = helped(state, arguments);
+        refresh(state, running(state));
         result.unwrap_or_else(|fault| stop(state, fault))
     }
 }
@@ -418,11 +415,25 @@ pub(super) extern "C" fn call_quiet_helper(
     // SAFETY: as above.
     #[allow(unsafe_code)]
     unsafe {
+        helped(state, arguments).unwrap_or_else(|fault| stop(state, fault))
+    }
+}
+
+/// The result of the helper function that the instruction calls.
+///
+/// # Safety
+///
+/// The state is that of machine code that waits; `run` is the run that it was started for.
+#[allow(unsafe_code)]
+#[inline]
+unsafe fn helped(state: *mut MachineState, arguments: [u64; 5]) -> Result<u64, MachineFault> {
+    // SAFETY: see above.
+    unsafe {
         let run = running(state);
         run.set_steps((*state).steps);
         let result = run.call_helper((*state).at as usize, arguments, (*state).depth as usize);
         (*state).steps = run.steps();
-        result.unwrap_or_else(|fault| stop(state, fault))
+        result
     }
 }
 

@@ -1,5 +1,5 @@
-//! The memory of a rule: limits and counts, one value of an array that is mapped by the programs in the kernel, a recorder, and whoever
-//! moves limits.
+//! The memory of a rule: limits and counts, one value of an array that is mapped by the programs in the kernel, a recorder, and programs
+//! of its user that move limits.
 //!
 //! ```text
 //! 0      number of kinds that have a slot of their own (it may be asked for more)

@@ -239,7 +239,7 @@ impl KernelConverter {
         let of_cpus: u64 = self.cpus.iter().map(|cpu| cpu.events).sum();
         let sched = self.sched.as_ref().map(|sched| sched.counts).unwrap_or_default();
         let rules = self.rules.as_ref().map(|rules| rules.counts).unwrap_or_default();
-        (summary.ruled, summary.ruled_lost) = (rules.events, rules.lost);
+        (summary.ruled, summary.ruled_lost) = (rules.kept, rules.lost);
         summary.events = of_cpus + self.output.state_events() + stacks.events + sched.events + rules.events;
         summary.bytes = self.output.bytes();
         summary.texts_unknown = self.unknown_texts;

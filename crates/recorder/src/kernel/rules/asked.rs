@@ -11,9 +11,9 @@ use kymo_probe::watch::{
 };
 
 use crate::rule::{KernelTest, KeyField, RuleLimit, RuleOptions, RuleTest};
-use crate::watch::EventList;
 use crate::watch::names::{BoundCondition, bind, field, labels};
 use crate::watch::words::{path, thread};
+use crate::watch::{EventList, bare};
 
 /// Bytes of the fields of a record at most: programs have little room.
 const FIELD_BYTES_MAX: usize = 224;
@@ -250,11 +250,6 @@ fn beside(events: &[String], keys: &[WatchPath], list: &EventList<'_>) -> Result
         all.push(WatchedBegin { name: bare(event).to_owned(), keys: keys.to_vec() });
     }
     Ok(all)
-}
-
-/// The name without its subsystem.
-fn bare(event: &str) -> &str {
-    event.split_once(':').map_or(event, |(_, name)| name)
 }
 
 /// Fields of the event, and of the one that begins it.

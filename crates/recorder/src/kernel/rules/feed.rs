@@ -22,8 +22,10 @@ use crate::rule::RuleStatus;
 /// Counts of a recording.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::kernel) struct RuleEventCounts {
-    /// Events in the trace.
+    /// Events in the trace: those that were kept, and those that tell the counts of rules.
     pub(in crate::kernel) events: u64,
+    /// Those that were kept.
+    pub(in crate::kernel) kept: u64,
     /// Records that had no room.
     pub(in crate::kernel) lost: u64,
 }
@@ -40,8 +42,10 @@ pub(in crate::kernel) struct RuleFeed {
     mark: Option<RoundMark>,
     /// The spool cannot be read any more.
     is_gone: bool,
-    /// By CPU: records that were lost until now; `None`: that is not known.
+    /// By CPU: records that were lost until now.
     lost: HashMap<u32, u64>,
+    /// The first round is the first one of all: none was lost before it. Otherwise its own count tells those before it.
+    is_whole: bool,
     /// By CPU: until these ticks, the trace of an earlier recorder has them.
     written_until: HashMap<u32, u64>,
     pub(in crate::kernel) counts: RuleEventCounts,
@@ -51,8 +55,10 @@ impl RuleSource {
     /// Records as they are added, or those that are kept now. `written_until` tells until which ticks the trace of an earlier recorder
     /// has those of a CPU.
     pub(in crate::kernel) fn feed(&self, written_until: HashMap<u32, u64>) -> std::io::Result<RuleFeed> {
+        let (rounds, before) = (self.marked.rounds()?, self.marked.before.events);
         Ok(RuleFeed {
-            rounds: self.marked.rounds()?,
+            is_whole: rounds.place() == 0,
+            rounds,
             tables: Arc::clone(&self.tables),
             calls: Arc::clone(&self.calls),
             plans: HashMap::new(),
@@ -60,7 +66,7 @@ impl RuleSource {
             is_gone: false,
             lost: HashMap::new(),
             written_until,
-            counts: RuleEventCounts { events: self.marked.before.events, lost: 0 },
+            counts: RuleEventCounts { events: before, kept: before, lost: 0 },
         })
     }
 }
@@ -97,7 +103,7 @@ impl RuleFeed {
         }
         self.rounds.end(&mark);
         converted.and(output.flush_beside()).map_err(|error| error.to_string())?;
-        self.rounds.is_done(mark.place, self.counts.events, self.counts.events);
+        self.rounds.is_done(mark.place, self.counts.kept, self.counts.kept);
         Ok(true)
     }
 
@@ -109,7 +115,8 @@ impl RuleFeed {
     ) -> Result<(), WriteError> {
         let Some((lost, mut rest)) = entry.split_first_chunk::<LOST_BYTES>() else { return Ok(()) };
         let lost = u64::from_le_bytes(*lost);
-        let more = lost.saturating_sub(self.lost.insert(cpu, lost).unwrap_or(0));
+        let known = self.lost.insert(cpu, lost).unwrap_or(if self.is_whole { 0 } else { lost });
+        let more = lost.saturating_sub(known);
         if more > 0 && wanted.overlaps(self.rounds.last(), mark.pair.ticks) {
             self.counts.lost += more;
             output.loses_of_rules(cpu, more)?;
@@ -145,7 +152,7 @@ impl RuleFeed {
         let tables = Arc::clone(&self.tables);
         let event = tables.get(usize::from(record.rule)).and_then(|rule| rule.get(usize::from(record.event)));
         let Some(table) = event else { return Ok(()) };
-        self.counts.events += 1;
+        (self.counts.events, self.counts.kept) = (self.counts.events + 1, self.counts.kept + 1);
         let mut thread = FieldList::default();
         thread.add("tid", KernelValue::I32(record.tid.cast_signed()));
         thread.add("pid", KernelValue::I32(record.pid.cast_signed()));
