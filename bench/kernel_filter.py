@@ -70,12 +70,29 @@ def main():
     words = words.parse_args()
     BUILT.mkdir(parents=True, exist_ok=True)
     subprocess.run(["cc", "-O2", "-o", BUILT / "calls", HERE / "kernel/calls.c"], check=True)
-    busy, found = os.getloadavg()[0], {}
+    busy, found = os.getloadavg()[0], measured(words, jobs)
+    write(found, busy)
+
+
+def measured(words, jobs):
+    """All rounds of jobs, by their names."""
+    found = {}
     with tempfile.TemporaryDirectory(dir=run.STORE) as folder:
         for _ in range(words.rounds):
             for name, job in jobs(words.kymo, pathlib.Path(folder)):
                 found.setdefault(name, []).append(job())
-    write(found, busy)
+    return found
+
+
+def store(text, found, kind, machine):
+    """Adds the table of all jobs, and writes the result."""
+    text += ["", "| job | ns of a call: median | lowest | highest | runs |", "|---|---|---|---|---|"]
+    for name, values in found.items():
+        text.append(f"| {name} | {statistics.median(values):.1f} | {min(values):.1f} | {max(values):.1f} | {len(values)} |")
+    name = re.sub("[^a-z0-9]+", "-", machine.lower()).strip("-")
+    path = HERE / "results" / f"{kind}-{name}-{datetime.date.today()}.md"
+    path.write_text("\n".join(text) + "\n")
+    print(path.read_text())
 
 
 def write(found, busy):
@@ -88,12 +105,7 @@ def write(found, busy):
         required, aim, peer = REQUIRED[count]
         kept, gone = median[f"{count}, kept"] - median["no filter"], median[f"{count}, let go"] - median["no recorder"]
         text.append(f"| {count} | {required} | {aim} | {peer} | {kept:.1f} | {gone:.1f} |")
-    text += ["", "| job | ns of a call: median | lowest | highest | runs |", "|---|---|---|---|---|"]
-    text += [f"| {name} | {median[name]:.1f} | {min(values):.1f} | {max(values):.1f} | {len(values)} |" for name, values in found.items()]
-    name = re.sub("[^a-z0-9]+", "-", machine.lower()).strip("-")
-    path = HERE / "results" / f"kernel-filter-{name}-{datetime.date.today()}.md"
-    path.write_text("\n".join(text) + "\n")
-    print(path.read_text())
+    store(text, found, "kernel-filter", machine)
 
 
 if __name__ == "__main__":

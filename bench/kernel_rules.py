@@ -12,15 +12,12 @@ bench/results/kernel-rules-MACHINE-DATE.md.
 import argparse
 import datetime
 import os
-import pathlib
-import re
 import shutil
 import statistics
 import subprocess
-import tempfile
 
 import run
-from kernel_filter import BUILT, CALLS, HERE, alone, nanos
+from kernel_filter import BUILT, CALLS, HERE, alone, measured, nanos, store
 
 RULES = {
     "a fixed limit": "syscalls over 1s",
@@ -66,11 +63,7 @@ def main():
         ["clang", "--target=bpf", "-O2", "-g", include, "-c", HERE / "kernel/clock.bpf.c", "-o", BUILT / "clock.o"],
     ):
         subprocess.run(build, check=True)
-    busy, found = os.getloadavg()[0], {}
-    with tempfile.TemporaryDirectory(dir=run.STORE) as folder:
-        for _ in range(words.rounds):
-            for name, job in jobs(words.kymo, pathlib.Path(folder)):
-                found.setdefault(name, []).append(job())
+    busy, found = os.getloadavg()[0], measured(words, jobs)
     write(found, busy)
 
 
@@ -82,13 +75,7 @@ def write(found, busy):
     for name in RULES:
         more = statistics.median(found[name]) - statistics.median(base)
         text.append(f"| {name} | {REQUIRED} | {AIM} | {more:.1f} | {min(found[name]) - min(base):.1f} |")
-    text += ["", "| job | ns of a call: median | lowest | highest | runs |", "|---|---|---|---|---|"]
-    for name, values in found.items():
-        text.append(f"| {name} | {statistics.median(values):.1f} | {min(values):.1f} | {max(values):.1f} | {len(values)} |")
-    name = re.sub("[^a-z0-9]+", "-", machine.lower()).strip("-")
-    path = HERE / "results" / f"kernel-rules-{name}-{datetime.date.today()}.md"
-    path.write_text("\n".join(text) + "\n")
-    print(path.read_text())
+    store(text, found, "kernel-rules", machine)
 
 
 if __name__ == "__main__":
