@@ -56,7 +56,7 @@ def base(cpus):
 def kymo(command, cpus, folder):
     trace = folder / "trace"
     shutil.rmtree(trace, ignore_errors=True)
-    words = [command, "record", "--kernel=" + ",".join(EVENTS), f"--kernel-buffer={RING_KIB}KiB", "--json", "--output", trace, "--"]
+    words = [command, "record", "--kernel=" + ",".join(EVENTS), "--kernel-texts=none", f"--kernel-buffer={RING_KIB}KiB", "--json", "--output", trace, "--"]
     output = subprocess.run([*words, *load(cpus)], capture_output=True, text=True, check=True).stdout
     summary = json.loads(output.splitlines()[-1])["kernel"]
     return {

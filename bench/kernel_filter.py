@@ -3,12 +3,12 @@
 
     kernel_filter.py --kymo KYMO [--rounds 9]
 
-A program makes system calls on one CPU while kymo records the begin of each, with a filter of 0, 1, 10 or 50 comparisons of which the
-last one decides. Each round does each job once, in turn; the result is the median over the rounds, and goes to
+A program makes system calls on one CPU while kymo records the begin of each, with a filter of 0, 1, 10 or 50 comparisons, all of
+which are asked. Each round does each job once, in turn; the result is the median over the rounds, and goes to
 bench/results/kernel-filter-MACHINE-DATE.md.
 
-    kept       the last comparison is true: how much longer a call takes than with a record of each and no filter
-    let go     none is true: how much longer than without a recorder; the kernel takes the record back
+    kept       all of them are true, and have to be: how much longer a call takes than with a record of each and no filter
+    let go     none is true, and one would do: how much longer than without a recorder; the kernel takes the record back
 """
 
 import argparse
@@ -33,8 +33,8 @@ FIRST_THREAD = 5_000_000
 
 
 def comparisons(count, is_kept):
-    never = [f"tid == {FIRST_THREAD + 2 * number}" for number in range(count - 1)]
-    return " || ".join([*never, "tid > 0" if is_kept else f"tid == {FIRST_THREAD + 2 * count}"])
+    each = [f"tid {'!=' if is_kept else '=='} {FIRST_THREAD + 2 * number}" for number in range(count)]
+    return (" && " if is_kept else " || ").join(each)
 
 
 def nanos(output):
