@@ -109,6 +109,7 @@
 
 mod instruction;
 mod machine;
+pub mod object;
 mod operands;
 mod run;
 mod show;

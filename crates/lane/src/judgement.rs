@@ -70,6 +70,13 @@ pub enum JudgedTest {
     Every,
     /// Whether fewer than the limit were kept in this window.
     AtMost,
+    /// A program of a user: its image lies so many bytes behind the slots.
+    Object {
+        /// Where it begins.
+        offset: u32,
+        /// Its bytes.
+        bytes: u32,
+    },
 }
 
 /// A part of a key.
@@ -159,6 +166,7 @@ pub fn write(head: JudgementHead, entries: &[JudgementEntry], out: &mut [u8]) ->
             JudgementKind::Rule(_, JudgedTest::Over(part)) => (1, part, 0),
             JudgementKind::Rule(_, JudgedTest::Every) => (2, 0, 0),
             JudgementKind::Rule(_, JudgedTest::AtMost) => (3, 0, 0),
+            JudgementKind::Rule(_, JudgedTest::Object { offset, bytes }) => (4, offset, bytes),
             JudgementKind::Key(key) => match key.value {
                 KeyPart::Thread => (1, 0, 0),
                 KeyPart::Number { offset, bytes, is_signed: false } => (2, offset, bytes.into()),
@@ -217,6 +225,7 @@ fn entry(bytes: &[u8]) -> Option<JudgementEntry> {
                 1 => JudgedTest::Over(word(bytes, 4)),
                 2 => JudgedTest::Every,
                 3 => JudgedTest::AtMost,
+                4 => JudgedTest::Object { offset: word(bytes, 4), bytes: word(bytes, 8) },
                 _ => return None,
             };
             return Some(JudgementEntry { kind: JudgementKind::Rule(rule(bytes)?, test), question: None });
@@ -277,6 +286,10 @@ mod tests {
             JudgementEntry { kind: key(false, KeyPart::Thread), question: None },
             JudgementEntry { kind: JudgementKind::Rule(rule, JudgedTest::Every), question: None },
             JudgementEntry { kind: JudgementKind::Rule(rule, JudgedTest::AtMost), question: None },
+            JudgementEntry {
+                kind: JudgementKind::Rule(rule, JudgedTest::Object { offset: 0x1_0000, bytes: 0x1234 }),
+                question: None,
+            },
         ];
         let mut out = [0xaa; 256];
         let head = JudgementHead { id: 0xfffe, code: Some((0x40, 0x33)) };

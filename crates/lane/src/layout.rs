@@ -1,8 +1,8 @@
 //! The layout of the shared memory.
 //!
 //! ```text
-//! header │ control bytes │ lanes │ descriptors │ freed │ slots │ filters  │ registry    │ pool of sub-buffers │ triggers        │ rules
-//! 4 KiB    one an event    64 B    128 B each    1 B     32 B    bytecode   definitions   (grows)                 states, images     limits, counts
+//! header │ control bytes │ lanes │ descriptors │ freed │ slots │ filters  │ registry    │ pool of sub-buffers │ triggers        │ rules          │ objects
+//! 4 KiB    one an event    64 B    128 B each    1 B     32 B    bytecode   definitions   (grows)                 states, images     limits, counts   maps
 //! ```
 //!
 //! All numbers are little-endian 8-byte words at multiples of 8, so that a reader that copies them
@@ -82,6 +82,8 @@ pub(crate) mod header {
     pub(crate) const JUDGE_STOPPED: u64 = 368;
     /// Offset of the rules' region; 0: the program is older than rules.
     pub(crate) const RULES: u64 = 376;
+    /// Offset of the objects' region; 0: the program is older than those.
+    pub(crate) const OBJECTS: u64 = 384;
     /// Written by the recorder: the epoch, which changes when sub-buffers were freed; the behavior
     /// of a lane without room; the maximum number of sub-buffers of a lane; the contexts that
     /// events carry; the maximum number of sub-buffers of all lanes.
@@ -98,6 +100,8 @@ pub(crate) mod header {
     pub(crate) const APPLIES: [u64; 2] = [560, 568];
     /// A byte: groups of sessions that do not record, as the control bytes are drawn.
     pub(crate) const STOPPED: u64 = 576;
+    /// Written by the recorder: number of IDs whose events it has switched as its sessions want them.
+    pub(crate) const SETTLED: u64 = 584;
     /// Path of the executable.
     pub(crate) const PATH: u64 = 1024;
     pub(crate) const PATH_BYTES_MAX: u64 = 3072;
@@ -323,10 +327,12 @@ impl MemoryLayout {
         // Programs that are older than triggers have no region for them.
         let has_triggers = view.word(header::TRIGGERS)? != 0;
         let has_rules = view.word(header::RULES)? != 0;
-        let needed = match (has_triggers, has_rules) {
-            (false, _) => layout.triggers(),
-            (true, false) => layout.rule(0),
-            (true, true) => layout.bytes(),
+        let has_objects = view.word(header::OBJECTS)? != 0;
+        let needed = match (has_triggers, has_rules, has_objects) {
+            (false, ..) => layout.triggers(),
+            (true, false, _) => layout.rule(0),
+            (true, true, false) => layout.objects(),
+            (true, true, true) => layout.bytes(),
         };
         let pool = u64::from(sub_buffers) * u64::from(sub_buffer_bytes);
         if pool > POOL_BYTES_MAX {
@@ -341,7 +347,7 @@ impl MemoryLayout {
     /// Size of the whole memory in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.rule(RULES_MAX)
+        self.objects() + OBJECTS_BYTES
     }
 
     /// Bytes that a child process still sees after a fork: the header and the control bytes of its
@@ -407,6 +413,12 @@ impl MemoryLayout {
         self.image(GROUPS_MAX + 1) + u64::from(number) * rule::BYTES
     }
 
+    /// Offset of the region of users' objects.
+    #[must_use]
+    pub fn objects(&self) -> u64 {
+        self.rule(RULES_MAX)
+    }
+
     /// Offset of a sub-buffer.
     #[must_use]
     pub fn sub_buffer(&self, number: u32) -> u64 {
@@ -421,6 +433,8 @@ pub const GROUPS_MAX: u32 = 7;
 pub const TRIGGERS_MAX: u32 = 32;
 /// Number of rules of a program.
 pub const RULES_MAX: u32 = 16;
+/// Bytes for the maps of users' objects.
+pub const OBJECTS_BYTES: u64 = 16 << 20;
 /// Number of lines of counts that threads have of their own.
 pub const LINES_MAX: u32 = 127;
 /// Number of kinds of a rule that have running limits of their own, and of kinds whose limit is set.

@@ -105,6 +105,7 @@ pub mod judgement;
 mod layout;
 mod mapped;
 mod memory;
+mod objects;
 mod program;
 mod recorder;
 mod registry;
@@ -117,11 +118,15 @@ pub use bell::{BellIdentity, Rings};
 pub use identity::{Arena, ClockSource, Identity, JudgeAddresses, NoArena};
 pub use judgement::{VERDICT_BYTES, VERDICT_ID, VERDICT_KEPT, VERDICT_MORE, VERDICT_UNJUDGED};
 pub use layout::{
-    ABI, CONTEXTS_AT, GROUPS_MAX, KINDS_MAX, LINES_MAX, LayoutRefusal, MAGIC, MemoryLayout, READY_AT, RULES_MAX,
-    STOPPED_AT, TRIGGERS_MAX,
+    ABI, CONTEXTS_AT, GROUPS_MAX, KINDS_MAX, LINES_MAX, LayoutRefusal, MAGIC, MemoryLayout, OBJECTS_BYTES, READY_AT,
+    RULES_MAX, STOPPED_AT, TRIGGERS_MAX,
 };
 pub use mapped::Mapped;
 pub use memory::{MemoryView, ProgramMemory};
+pub use objects::{
+    OBJECT_HEAD_BYTES, OBJECT_LINES_MAX, OBJECT_PROGRAMS_MAX, ObjectPlace, ObjectStops, SharedMap, TableInUse,
+    TakenLine,
+};
 pub use program::{Lane, Reservation};
 pub use recorder::{Holder, Losses, OverflowMode, RecordingSettings, SubBufferSnapshot};
 pub use registry::DefinitionPlace;

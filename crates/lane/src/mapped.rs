@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code, reason = "what is mapped is reached by address")]
 
-use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::memory::ProgramMemory;
 
@@ -100,6 +100,39 @@ impl ProgramMemory for Mapped {
     fn put(&self, at: u64, bytes: &[u8]) {
         // Safety: the sub-buffer is the caller's, and has room for it.
         unsafe { self.at(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+    }
+
+    #[inline]
+    fn load_part(&self, at: u64, bytes: u8) -> u64 {
+        let place = self.at(at);
+        // Safety: the bytes are mapped, and all accesses to aligned numbers are atomic; others are taken apart.
+        unsafe {
+            match bytes {
+                1 => AtomicU8::from_ptr(place).load(Ordering::Relaxed).into(),
+                2 if at.is_multiple_of(2) => AtomicU16::from_ptr(place.cast()).load(Ordering::Relaxed).into(),
+                4 if at.is_multiple_of(4) => AtomicU32::from_ptr(place.cast()).load(Ordering::Relaxed).into(),
+                8 if at.is_multiple_of(8) => self.cell(at).load(Ordering::Relaxed),
+                _ => (0..bytes).rev().fold(0, |number, byte| number << 8 | self.load_part(at + u64::from(byte), 1)),
+            }
+        }
+    }
+
+    #[inline]
+    fn store_part(&self, at: u64, bytes: u8, value: u64) {
+        let place = self.at(at);
+        // Safety: as above.
+        unsafe {
+            match bytes {
+                1 => AtomicU8::from_ptr(place).store(value as u8, Ordering::Relaxed),
+                2 if at.is_multiple_of(2) => AtomicU16::from_ptr(place.cast()).store(value as u16, Ordering::Relaxed),
+                4 if at.is_multiple_of(4) => AtomicU32::from_ptr(place.cast()).store(value as u32, Ordering::Relaxed),
+                8 if at.is_multiple_of(8) => self.cell(at).store(value, Ordering::Relaxed),
+                _ => {
+                    (0..bytes)
+                        .for_each(|byte| self.store_part(at + u64::from(byte), 1, value >> (8 * u32::from(byte))));
+                }
+            }
+        }
     }
 
     #[inline]

@@ -34,12 +34,48 @@ pub trait ProgramMemory {
     fn clear(&self, at: u64);
     /// Writes bytes that no reader looks at before they are published.
     fn put(&self, at: u64, bytes: &[u8]);
+    /// Loads a number of 1, 2, 4 or 8 bytes at any place.
+    fn load_part(&self, at: u64, bytes: u8) -> u64 {
+        let (word, shift, mask) = part(at, bytes);
+        let low = self.load(word, Ordering::Relaxed) >> shift;
+        if shift + 8 * u32::from(bytes) > 64 {
+            return (low | self.load(word + 8, Ordering::Relaxed) << (64 - shift)) & mask;
+        }
+        low & mask
+    }
+    /// Stores such a number; bytes beside it stay as other threads write them.
+    fn store_part(&self, at: u64, bytes: u8, value: u64) {
+        let (word, shift, _) = part(at, bytes);
+        if shift + 8 * u32::from(bytes) > 64 {
+            (0..u64::from(bytes)).for_each(|byte| self.store_part(at + byte, 1, value >> (8 * byte)));
+        } else {
+            debug_assert!(word % 8 == 0, "words lie at multiples of 8");
+            self.change_part(at, bytes, |_| value);
+        }
+    }
+    /// Changes such a number, at a multiple of its size, as no other thread sees half done; the one that was there.
+    fn change_part(&self, at: u64, bytes: u8, change: impl Fn(u64) -> u64) -> u64 {
+        let (word, shift, mask) = part(at, bytes);
+        loop {
+            let whole = self.load(word, Ordering::Relaxed);
+            let before = whole >> shift & mask;
+            let after = whole & !(mask << shift) | (change(before) & mask) << shift;
+            if self.compare_exchange(word, whole, after) {
+                return before;
+            }
+        }
+    }
     /// Memory fence.
     fn fence(&self, order: Ordering);
     /// Ensures that the range has memory; returns whether it has.
     fn reserve(&self, at: u64, bytes: u64) -> bool;
     /// Rings the bell; returns whether there is one.
     fn ring(&self) -> bool;
+}
+
+/// The word with a number, the bits below it, and a mask of its size.
+fn part(at: u64, bytes: u8) -> (u64, u32, u64) {
+    (at & !7, 8 * (at & 7) as u32, u64::MAX >> (64 - 8 * u32::from(bytes)))
 }
 
 /// The memory as seen by the recorder, which trusts none of its contents.

@@ -6,6 +6,7 @@
 //! kymo selection 2 8172364912         version of this text; number: nanoseconds of the system's uptime, each text has a later one
 //! session 5 1024 demo-1234 1234 77 99 contexts that events carry; bytes of a program's pool; tag of programs that it starts, and
 //!                                     the PID, namespace and start time of the process that starts them
+//! waits http:*                        programs wait when they define such events, until the recorder knows them
 //! enable 6                            a step: enable, disable or filter; the least important level
 //! event net:*                           patterns of `PROVIDER:NAME`
 //! process server                        patterns of programs
@@ -138,6 +139,13 @@ impl<'t> PublishedSession<'t> {
         })
     }
 
+    /// Whether a program waits, when it defines this event, until its recorder knows it: at most for a moment.
+    #[must_use]
+    pub fn waits_for(&self, event: &str) -> bool {
+        let patterns = self.steps.lines().take_while(|line| step_kind(line).is_none());
+        patterns.filter_map(|line| line.strip_prefix("waits ")).any(|pattern| matches(pattern, event))
+    }
+
     fn steps(&self) -> impl Iterator<Item = Step<'t>> {
         parts(self.steps, |line| step_kind(line).is_some()).filter_map(|(head, lines)| {
             let level = head.split_once(' ').and_then(|(_, level)| level.parse().ok());
@@ -249,6 +257,11 @@ impl SelectionWriter {
         });
         self.session = (self.text.len(), format!("session {contexts} {pool_bytes}{starts}\n"));
         self.text.push_str(&self.session.1);
+    }
+
+    /// Programs wait when they define events of this name. Comes before all steps of the session; readers that do not know it skip it.
+    pub fn waits(&mut self, pattern: &str) {
+        self.line("waits", pattern);
     }
 
     /// Adds a step to the last session.

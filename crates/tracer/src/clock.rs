@@ -61,7 +61,8 @@ pub(crate) fn is_counter() -> bool {
     !IS_SLOW.load(Ordering::Relaxed)
 }
 
-fn monotonic() -> u64 {
+/// Nanoseconds of the system's clock.
+pub(crate) fn monotonic() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // Safety: `time` has room for the result, and the clock always exists.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };

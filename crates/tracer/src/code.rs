@@ -62,7 +62,7 @@ pub(crate) unsafe fn run(program: &BytecodeProgram<'_>, arguments: *const u8) ->
 }
 
 /// Texts at the addresses in the arguments.
-struct Addresses;
+pub(crate) struct Addresses;
 
 impl Texts for Addresses {
     fn text(&self, address: u64, length: u64) -> &[u8] {

@@ -38,6 +38,7 @@ use kymo_lane::{
 
 use crate::code::{Filter, code_bytes, copied, native, run};
 use crate::event::Event;
+use crate::objects::JudgedObject;
 use crate::pages::{self, Errno, Quiet};
 use crate::process::ProcessState;
 use crate::remember::{JudgedRule, RuleAnswer};
@@ -445,7 +446,7 @@ fn questions(process: &ProcessState, bytes: &[u8], size: u64, to: NonNull<u8>) -
             let mut next = rule;
             loop {
                 if let Some((rule, test)) = next.take() {
-                    let rule = rule_of(rule, test, &mut entries, size, &mut all.2)?;
+                    let rule = rule_of((process, rule, test), &mut entries, size, &mut all.2)?;
                     all.1.push(rule);
                 }
                 let Some(Some(JudgementEntry { kind: JudgementKind::Rule(rule, test), .. })) = entries.peek() else {
@@ -472,8 +473,7 @@ fn questions(process: &ProcessState, bytes: &[u8], size: u64, to: NonNull<u8>) -
 
 /// A rule with the keys that follow it.
 fn rule_of(
-    rule: RuleNumber,
-    test: Option<JudgedTest>,
+    (process, rule, test): (&ProcessState, RuleNumber, Option<JudgedTest>),
     entries: &mut Peekable<impl Iterator<Item = Option<JudgementEntry>>>,
     size: u64,
     keys: &mut Written<KeyPart>,
@@ -489,7 +489,11 @@ fn rule_of(
         }
         entries.next();
     }
-    JudgedRule::new(rule, test, keys.from(first), kind)
+    let object = match test {
+        Some(JudgedTest::Object { offset, bytes }) => Some(JudgedObject::read(process, (offset, bytes), size)?),
+        _ => None,
+    };
+    JudgedRule::new(rule, test, keys.from(first), kind, object)
 }
 
 /// Values that are written one behind the other.

@@ -46,6 +46,7 @@ cfg_if! {
         mod judge;
         mod lease;
         mod leftovers;
+        mod objects;
         mod pages;
         mod place;
         mod process;

@@ -154,7 +154,8 @@ pub(crate) fn reserve_first(file: &Descriptor, base: *mut u8, layout: &MemoryLay
     }
     // Before Linux 5.14, only a process with a descriptor of the file can allocate memory for it.
     let all = layout.sub_buffer(layout.sub_buffers.min(POOL_MAX));
-    let [first, end] = [layout.triggers(), layout.bytes()];
+    // Users' objects have no memory there.
+    let [first, end] = [layout.triggers(), layout.objects()];
     let is_given = allocate(file, 0, all) && allocate(file, first, end);
     if is_given {
         GIVEN.store(base as usize + all as usize, Ordering::Relaxed);

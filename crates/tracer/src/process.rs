@@ -21,6 +21,9 @@ use crate::place::{PathBuffer, has_more_than_its_user};
 use crate::selection::{StartFacts, StartSelection};
 use crate::{bell, pages};
 
+/// Pauses of a tenth of a millisecond and more, in which a process waits for recorders.
+const WAITS_MAX: u32 = 5000;
+
 /// State of a process' memory; all zeros in a child.
 pub(crate) struct ProcessState {
     /// Not 0: the other fields are valid.
@@ -99,6 +102,25 @@ impl ProcessState {
             // A recorder has published another one since.
             None => StartSelection::read_again(self.path.as_c_str(), &self.facts)
                 .is_some_and(|selection| selection.wants(definition, applying)),
+        }
+    }
+
+    /// Waits until a recorder has switched an event of this process that it wants to have from the first one on: users' programs run at
+    /// events, and no recorder can run them later. It waits for at most a second in all.
+    pub(crate) fn wait_for(&self, id: u16, definition: &[u8]) {
+        static LEFT: AtomicU32 = AtomicU32::new(WAITS_MAX);
+        if !self.selection.is_some_and(|selection| selection.waits_for(definition)) {
+            return;
+        }
+        let pause = libc::timespec { tv_sec: 0, tv_nsec: 100_000 };
+        while self.program().settled() <= id.into() {
+            let left = LEFT.load(Ordering::Relaxed);
+            if left == 0 {
+                return;
+            }
+            LEFT.store(left - 1, Ordering::Relaxed);
+            // Safety: `pause` is a time; a signal ends the pause early.
+            unsafe { libc::nanosleep(&raw const pause, null_mut()) };
         }
     }
 

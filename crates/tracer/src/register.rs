@@ -50,6 +50,7 @@ impl Event {
         self.number.store(u32::from(id) + 1, Ordering::Release);
         // Last: an event is off until it has a control byte, and on only with an ID.
         self.control.store(process.control(id), Ordering::Release);
+        process.wait_for(id, self.definition());
         true
     }
 }

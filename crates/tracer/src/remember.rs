@@ -21,6 +21,7 @@ use kymo_lane::judgement::{JudgedTest, KeyPart, RuleNumber};
 use kymo_lane::{KeyHash, KindPlace, LINES_MAX, Mapped, ProgramSide, RULES_MAX, RuleCount, RulePlace};
 
 use crate::code::TEXT_BYTES_MAX;
+use crate::objects::JudgedObject;
 use crate::pages;
 use crate::thread;
 
@@ -61,6 +62,8 @@ pub(crate) struct JudgedRule {
     keys: &'static [KeyPart],
     kind: Option<KeyPart>,
     table: &'static RuleTable,
+    /// It asks a user's program.
+    object: Option<&'static JudgedObject>,
 }
 
 /// The answer of a rule.
@@ -81,6 +84,7 @@ impl JudgedRule {
         test: Option<JudgedTest>,
         keys: &'static [KeyPart],
         kind: Option<KeyPart>,
+        object: Option<&'static JudgedObject>,
     ) -> Option<Self> {
         let place = &TABLES[usize::from(rule.number)];
         if place.load(Ordering::Acquire).is_null() {
@@ -92,12 +96,12 @@ impl JudgedRule {
         }
         // Safety: tables are never removed.
         let table = unsafe { place.load(Ordering::Acquire).as_ref() }?;
-        Some(Self { rule, test, keys, kind, table })
+        Some(Self { rule, test, keys, kind, table, object })
     }
 
     /// Whether it asks for the time.
     pub(crate) fn reads_clock(&self) -> bool {
-        !matches!(self.test, Some(JudgedTest::Every))
+        !matches!(self.test, Some(JudgedTest::Every | JudgedTest::Object { .. }))
     }
 
     /// The rule's part in shared memory, where the recorder has set it up.
@@ -113,6 +117,9 @@ impl JudgedRule {
     fn find(&self, program: &ProgramSide<'_, Mapped>) -> Option<RulePlace> {
         let _errno = pages::Errno::keep();
         let place = program.reserve_rule(self.rule.number)?;
+        if self.object.is_some_and(|object| !object.is_there(program)) {
+            return None;
+        }
         self.table.shared.store(place.number(), Ordering::Relaxed);
         Some(place)
     }
@@ -150,6 +157,12 @@ impl JudgedRule {
         is_kept_unknown: bool,
     ) -> RuleAnswer {
         let Some(shared) = self.shared(program) else { return RuleAnswer::Later };
+        if let Some(object) = self.object {
+            // Safety: see above.
+            let answer = is_kept(unsafe { object.run(program, arguments) });
+            program.count(shared, if answer == RuleAnswer::No { RuleCount::LetGo } else { RuleCount::Kept }, line());
+            return answer;
+        }
         // Safety: see above.
         let key = unsafe { self.key(arguments) };
         let (answer, has_forgotten) = match self.test {
@@ -175,7 +188,7 @@ impl JudgedRule {
                 let [limit, window] = [program.limit(shared), program.window(shared)];
                 (is_kept(is_within(&place.word, now, limit, window)), has_forgotten)
             }
-            None => (RuleAnswer::Yes(0), false),
+            Some(JudgedTest::Object { .. }) | None => (RuleAnswer::Yes(0), false),
         };
         let line = line();
         if has_forgotten {

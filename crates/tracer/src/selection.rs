@@ -1,6 +1,6 @@
 //! The selections that recorders published in the folder of this process' memory. A program that
 //! starts while a session runs records its first events by them, before any recorder knows it; it
-//! never waits for one.
+//! waits for one only where a user's program runs at an event: no recorder can run that later.
 //!
 //! ```text
 //! begins ── own.selection, root.selection ── a recorder holds the lock? ── no: nothing
@@ -230,6 +230,14 @@ impl StartSelection {
         let all = (0..FILES).filter(applies).filter_map(|file| self.selection(file));
         all.flat_map(PublishedSelection::sessions)
             .any(|session| session.takes_program(&program) && session.takes(&program, event, level))
+    }
+}
+
+impl StartSelection {
+    /// Whether this process waits when it defines an event, until its recorder knows it.
+    pub(crate) fn waits_for(&self, definition: &[u8]) -> bool {
+        let (Some((event, _)), program) = (event_of(definition), self.candidate()) else { return false };
+        self.sessions().any(|session| session.takes_program(&program) && session.waits_for(event))
     }
 }
 

@@ -1,0 +1,632 @@
+//! Memory of users' eBPF programs: maps that a program's threads write, and its recorder reads.
+//!
+//! ```text
+//! region   directory: object, place, bytes ││ object ││ object ││ ...          the recorder gives objects their places
+//! object   lines: a lock for each run at the same time │ counts of programs │ maps
+//! map      version, owner, entries, free ││ places │ keys │ marks │ values of each line
+//! ```
+//!
+//! A hash table has open places: each names a slot, and tells a part of the hash. Its version is odd while a thread changes the table; look-ups
+//! take no lock, and look again if the version has changed. A value of maps with several *lines* is that of one run at a time: a
+//! run takes a line that no other one has, so that sums in it need no atomic operations. A thread of which a signal handler comes in the middle of a change
+//! finds the table in use by itself: the change of the handler is not made, and counted.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::layout::{OBJECTS_BYTES, header};
+use crate::memory::{MemoryView, ProgramMemory};
+use crate::rules::KeyHash;
+use crate::sides::{ProgramSide, RecorderSide};
+
+/// Runs at the same time that have lines of their own.
+pub const OBJECT_LINES_MAX: u32 = 64;
+/// Programs of an object, at most.
+pub const OBJECT_PROGRAMS_MAX: u32 = 64;
+/// Objects of a program at the same time.
+pub const OBJECTS_MAX: u64 = 63;
+const LINE: u64 = 64;
+/// Bytes of an object before its maps.
+pub const OBJECT_HEAD_BYTES: u64 = LINE * (OBJECT_LINES_MAX + OBJECT_PROGRAMS_MAX) as u64;
+const DIRECTORY_BYTES: u64 = 4096;
+
+/// Times that a thread looks for a table that is not being changed, before it says so.
+const TRIES: u32 = 200;
+const NO_ENTRY: i64 = -2;
+const TOO_BIG: i64 = -7;
+const BUSY: i64 = -16;
+const EXISTS: i64 = -17;
+const BAD_ARGUMENT: i64 = -22;
+/// Flags of updates.
+const ONLY_NEW: u64 = 1;
+const ONLY_OLD: u64 = 2;
+
+/// Words of a map.
+mod map {
+    pub(super) const VERSION: u64 = 0;
+    pub(super) const OWNER: u64 = 8;
+    /// Entries, and slots that were ever used.
+    pub(super) const COUNT: u64 = 16;
+    pub(super) const FRESH: u64 = 24;
+    /// First free slot plus one; the next one is the first word of its key.
+    pub(super) const FREE: u64 = 32;
+    /// Where the search for an unused entry goes on.
+    pub(super) const HAND: u64 = 40;
+    pub(super) const HEAD_BYTES: u64 = 64;
+}
+
+/// Marks of slots.
+const FREE: u8 = 0;
+const TAKEN: u8 = 1;
+const USED: u8 = 2;
+
+/// A map in the shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SharedMap {
+    /// It is a hash table: else an array.
+    pub is_hash: bool,
+    /// If there is no room, an entry goes that was not used for long.
+    pub is_lru: bool,
+    /// Bytes of a key, at most 64.
+    pub key_bytes: u32,
+    /// Bytes of a value.
+    pub value_bytes: u32,
+    /// Entries at most.
+    pub entries: u32,
+    /// Values of each entry.
+    pub lines: u32,
+    /// Its offset in the shared memory.
+    pub place: u64,
+}
+
+/// Offsets of the parts of a map.
+#[derive(Clone, Copy, Debug)]
+struct TableRegions {
+    places: u64,
+    mask: u64,
+    keys: u64,
+    key_stride: u64,
+    marks: u64,
+    values: u64,
+    stride: u64,
+    end: u64,
+}
+
+impl SharedMap {
+    #[inline]
+    fn places(&self) -> TableRegions {
+        let entries = u64::from(self.entries);
+        let [key_stride, stride] = [self.key_bytes, self.value_bytes].map(|bytes| u64::from(bytes.next_multiple_of(8)));
+        let begin = self.place + map::HEAD_BYTES;
+        let count = if self.is_hash { (2 * entries).next_power_of_two() } else { 0 };
+        let keys = begin + 8 * count;
+        let marks = keys + if self.is_hash { entries * key_stride } else { 0 };
+        let values = marks + if self.is_hash { entries.next_multiple_of(8) } else { 0 };
+        let end = values + stride * entries * u64::from(self.lines);
+        TableRegions { places: begin, mask: count.wrapping_sub(1), keys, key_stride, marks, values, stride, end }
+    }
+
+    /// Bytes that it takes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        (self.places().end - self.place).next_multiple_of(LINE)
+    }
+
+    /// Offset of its values.
+    #[must_use]
+    pub fn values(&self) -> u64 {
+        self.places().values
+    }
+}
+
+/// A line that a run has taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TakenLine(u32);
+
+impl TakenLine {
+    /// Its number.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
+/// A table is being changed by another thread: look again later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableInUse;
+
+/// A key as words; bytes behind it are 0.
+#[derive(Clone, Copy)]
+struct KeyWords {
+    words: [u64; 8],
+    count: usize,
+    hash: u64,
+}
+
+impl KeyWords {
+    fn new(key: &[u8]) -> Self {
+        let mut words = [0; 8];
+        for (word, bytes) in words.iter_mut().zip(key.chunks(8)) {
+            let mut whole = [0; 8];
+            whole[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_le_bytes(whole);
+        }
+        let count = key.len().div_ceil(8).min(8);
+        let hash = words[..count].iter().fold(KeyHash::new(0), |hash, word| hash.number(*word)).word();
+        Self { words, count, hash: hash >> 32 }
+    }
+}
+
+impl<M: ProgramMemory> ProgramSide<'_, M> {
+    /// Number of IDs whose events a recorder has switched as its sessions want them.
+    #[must_use]
+    pub fn settled(&self) -> u64 {
+        self.memory.load(header::SETTLED, Acquire)
+    }
+
+    /// Gives an object its memory: the region behind its place must have as many bytes. Returns whether there is memory.
+    #[must_use]
+    pub fn reserve_object(&self, place: u64, bytes: u64) -> bool {
+        let region = self.layout.objects();
+        let is_inside = place >= region && place.saturating_add(bytes) <= region + OBJECTS_BYTES;
+        is_inside && self.memory.reserve(place, bytes)
+    }
+
+    /// Whether a map lies within the region.
+    #[must_use]
+    pub fn has_map(&self, map: &SharedMap) -> bool {
+        let region = self.layout.objects();
+        map.place >= region && map.places().end <= region + OBJECTS_BYTES
+    }
+
+    /// Takes a line of an object that no other run has; the first one that is tried is `first`. `None`: all are taken.
+    pub fn take_line(&self, state: u64, first: u32, lines: u32) -> Option<TakenLine> {
+        (0..lines).map(|step| (first + step) % lines).find_map(|line| {
+            let at = state + LINE * u64::from(line);
+            let is_taken = self.memory.load(at, Relaxed) == 0 && self.memory.compare_exchange(at, 0, 1);
+            is_taken.then_some(TakenLine(line))
+        })
+    }
+
+    /// Gives a line back.
+    pub fn give_line(&self, state: u64, line: TakenLine) {
+        self.memory.store(state + LINE * u64::from(line.0), 0, Release);
+    }
+
+    /// Counts a run of a program that has stopped before its end, or without a line, and remembers the first reason.
+    pub fn note_stop(&self, state: u64, program: u32, reason: u64) {
+        let at = state + LINE * u64::from(OBJECT_LINES_MAX + program);
+        self.memory.add(at, 1);
+        self.memory.compare_exchange(at + 8, 0, reason);
+    }
+
+    /// Counts a change that was not made, because the table was in use.
+    pub fn note_busy(&self, state: u64, program: u32) {
+        self.memory.add(state + LINE * u64::from(OBJECT_LINES_MAX + program) + 16, 1);
+    }
+
+    /// The offset of a key's value in the values of a map.
+    ///
+    /// # Errors
+    ///
+    /// The table is being changed.
+    #[inline]
+    pub fn look_up(&self, map: &SharedMap, line: u32, key: &[u8]) -> Result<Option<u32>, TableInUse> {
+        let at = map.places();
+        let of_slot = |slot: u64| ((u64::from(line % map.lines) * u64::from(map.entries) + slot) * at.stride) as u32;
+        if !map.is_hash {
+            let index = key.first_chunk().map_or(u32::MAX, |key| u32::from_le_bytes(*key));
+            return Ok((index < map.entries).then(|| of_slot(index.into())));
+        }
+        let key = KeyWords::new(key);
+        for _ in 0..TRIES {
+            let version = self.memory.load(map.place + map::VERSION, Acquire);
+            if version.is_multiple_of(2) {
+                let found = self.find_key(map, &at, &key).map(|(_, slot)| slot);
+                self.memory.fence(Acquire);
+                if self.memory.load(map.place + map::VERSION, Relaxed) == version {
+                    if let Some(slot) = found.filter(|_| map.is_lru) {
+                        self.memory.store_part(at.marks + slot, 1, USED.into());
+                    }
+                    return Ok(found.map(of_slot));
+                }
+            }
+            core::hint::spin_loop();
+        }
+        Err(TableInUse)
+    }
+
+    /// The place of a key, and its slot.
+    fn find_key(&self, map: &SharedMap, at: &TableRegions, key: &KeyWords) -> Option<(u64, u64)> {
+        let mut place = key.hash & at.mask;
+        for _ in 0..=at.mask {
+            let word = self.memory.load(at.places + 8 * place, Acquire);
+            if word == 0 {
+                return None;
+            }
+            let slot = (word & 0xffff_ffff).wrapping_sub(1);
+            if word >> 32 == key.hash && slot < map.entries.into() && self.has_key(at, slot, key) {
+                return Some((place, slot));
+            }
+            place = (place + 1) & at.mask;
+        }
+        None
+    }
+
+    fn has_key(&self, at: &TableRegions, slot: u64, key: &KeyWords) -> bool {
+        let begin = at.keys + slot * at.key_stride;
+        (begin..).step_by(8).zip(&key.words[..key.count]).all(|(at, word)| self.memory.load(at, Relaxed) == *word)
+    }
+
+    /// Sets a value; 0, or an error number. `thread` is a number of the thread that is not 0.
+    ///
+    /// # Errors
+    ///
+    /// The table is being changed by another thread.
+    pub fn update(
+        &self,
+        map: &SharedMap,
+        (line, thread): (u32, u64),
+        (key, value): (&[u8], &[u8]),
+        flags: u64,
+    ) -> Result<i64, TableInUse> {
+        if flags > ONLY_OLD {
+            return Ok(BAD_ARGUMENT);
+        }
+        let at = map.places();
+        if !map.is_hash {
+            return Ok(match self.look_up(map, line, key)? {
+                None => TOO_BIG,
+                Some(_) if flags == ONLY_NEW => EXISTS,
+                Some(offset) => {
+                    self.put_words(at.values + u64::from(offset), value);
+                    0
+                }
+            });
+        }
+        let key = KeyWords::new(key);
+        self.changing(map, thread, || {
+            let line = u64::from(line % map.lines);
+            let value_at = |slot: u64| at.values + (line * u64::from(map.entries) + slot) * at.stride;
+            match (self.find_key(map, &at, &key), flags) {
+                (Some(_), ONLY_NEW) => EXISTS,
+                (None, ONLY_OLD) => NO_ENTRY,
+                (Some((_, slot)), _) => {
+                    self.put_words(value_at(slot), value);
+                    0
+                }
+                (None, _) => match self.insert_key(map, &at, &key) {
+                    Some(slot) => {
+                        self.put_words(value_at(slot), value);
+                        self.publish_slot(&at, &key, slot);
+                        0
+                    }
+                    None => TOO_BIG,
+                },
+            }
+        })
+    }
+
+    /// Removes a key; 0, or an error number.
+    ///
+    /// # Errors
+    ///
+    /// As [`update`](Self::update).
+    pub fn remove(&self, map: &SharedMap, thread: u64, key: &[u8]) -> Result<i64, TableInUse> {
+        if !map.is_hash {
+            return Ok(BAD_ARGUMENT);
+        }
+        let (at, key) = (map.places(), KeyWords::new(key));
+        self.changing(map, thread, || match self.find_key(map, &at, &key) {
+            None => NO_ENTRY,
+            Some((place, slot)) => {
+                self.free_slot(map, &at, place, slot);
+                0
+            }
+        })
+    }
+
+    /// Changes a table, alone.
+    fn changing(&self, map: &SharedMap, thread: u64, change: impl FnOnce() -> i64) -> Result<i64, TableInUse> {
+        let (version_at, owner) = (map.place + map::VERSION, map.place + map::OWNER);
+        for _ in 0..TRIES {
+            let version = self.memory.load(version_at, Relaxed);
+            if version.is_multiple_of(2) && self.memory.compare_exchange(version_at, version, version + 1) {
+                self.memory.store(owner, thread, Relaxed);
+                self.memory.fence(Release);
+                let result = change();
+                self.memory.store(owner, 0, Relaxed);
+                self.memory.store(version_at, version + 2, Release);
+                return Ok(result);
+            }
+            if self.memory.load(owner, Relaxed) == thread {
+                return Ok(BUSY);
+            }
+            core::hint::spin_loop();
+        }
+        Err(TableInUse)
+    }
+
+    /// A slot for a new key, whose values are 0; its place comes later.
+    fn insert_key(&self, map: &SharedMap, at: &TableRegions, key: &KeyWords) -> Option<u64> {
+        let [count, fresh, free] =
+            [map::COUNT, map::FRESH, map::FREE].map(|at| self.memory.load(map.place + at, Relaxed));
+        if count >= map.entries.into() {
+            if !map.is_lru {
+                return None;
+            }
+            self.drop_unused(map, at);
+            return self.insert_into_free(map, at, key);
+        }
+        if free == 0 && fresh < map.entries.into() {
+            self.memory.store(map.place + map::FRESH, fresh + 1, Relaxed);
+            return Some(self.begin_slot(map, at, fresh, key));
+        }
+        self.insert_into_free(map, at, key)
+    }
+
+    fn insert_into_free(&self, map: &SharedMap, at: &TableRegions, key: &KeyWords) -> Option<u64> {
+        let slot = self.memory.load(map.place + map::FREE, Relaxed).checked_sub(1)?;
+        // Only this code writes the list, so that a slot beyond the map means that something else has.
+        if slot >= map.entries.into() {
+            return None;
+        }
+        let next = self.memory.load(at.keys + slot * at.key_stride, Relaxed);
+        self.memory.store(map.place + map::FREE, next, Relaxed);
+        Some(self.begin_slot(map, at, slot, key))
+    }
+
+    fn begin_slot(&self, map: &SharedMap, at: &TableRegions, slot: u64, key: &KeyWords) -> u64 {
+        let count = self.memory.load(map.place + map::COUNT, Relaxed);
+        self.memory.store(map.place + map::COUNT, count + 1, Relaxed);
+        let begin = at.keys + slot * at.key_stride;
+        (begin..).step_by(8).zip(&key.words[..key.count]).for_each(|(at, word)| self.memory.store(at, *word, Relaxed));
+        for line in 0..u64::from(map.lines) {
+            let value = at.values + (line * u64::from(map.entries) + slot) * at.stride;
+            (value..value + at.stride).step_by(8).for_each(|at| self.memory.store(at, 0, Relaxed));
+        }
+        self.memory.store_part(at.marks + slot, 1, TAKEN.into());
+        slot
+    }
+
+    /// Look-ups find the key from now on.
+    fn publish_slot(&self, at: &TableRegions, key: &KeyWords, slot: u64) {
+        let mut place = key.hash & at.mask;
+        // At most half of the places are taken.
+        for _ in 0..=at.mask {
+            if self.memory.load(at.places + 8 * place, Relaxed) == 0 {
+                break;
+            }
+            place = (place + 1) & at.mask;
+        }
+        self.memory.store(at.places + 8 * place, key.hash << 32 | (slot + 1), Release);
+    }
+
+    /// Frees the slot of a place, and moves those behind it nearer to where they are looked for.
+    fn free_slot(&self, map: &SharedMap, at: &TableRegions, place: u64, slot: u64) {
+        let load = |place: u64| self.memory.load(at.places + 8 * place, Relaxed);
+        let (mut hole, mut next) = (place, place);
+        for _ in 0..at.mask {
+            next = (next + 1) & at.mask;
+            let word = load(next);
+            if word == 0 {
+                break;
+            }
+            // It may not come before its home.
+            let home = (word >> 32) & at.mask;
+            if (next.wrapping_sub(home) & at.mask) >= (next.wrapping_sub(hole) & at.mask) {
+                self.memory.store(at.places + 8 * hole, word, Relaxed);
+                hole = next;
+            }
+        }
+        self.memory.store(at.places + 8 * hole, 0, Relaxed);
+        self.memory.store_part(at.marks + slot, 1, FREE.into());
+        let count = self.memory.load(map.place + map::COUNT, Relaxed);
+        self.memory.store(map.place + map::COUNT, count.saturating_sub(1), Relaxed);
+        let free = self.memory.load(map.place + map::FREE, Relaxed);
+        self.memory.store(at.keys + slot * at.key_stride, free, Relaxed);
+        self.memory.store(map.place + map::FREE, slot + 1, Relaxed);
+    }
+
+    /// Drops the first entry that was not used since the hand passed it.
+    fn drop_unused(&self, map: &SharedMap, at: &TableRegions) {
+        let entries = u64::from(map.entries);
+        let mut hand = self.memory.load(map.place + map::HAND, Relaxed);
+        // The first turn clears the marks at most: the second one finds an entry.
+        for _ in 0..2 * entries {
+            let slot = hand % entries;
+            hand = slot + 1;
+            if self.memory.load_part(at.marks + slot, 1) != TAKEN.into() {
+                self.memory.store_part(at.marks + slot, 1, TAKEN.into());
+                continue;
+            }
+            if let Some(place) = self.place_of(at, slot) {
+                self.free_slot(map, at, place, slot);
+                break;
+            }
+        }
+        self.memory.store(map.place + map::HAND, hand, Relaxed);
+    }
+
+    /// The place that names a slot.
+    fn place_of(&self, at: &TableRegions, slot: u64) -> Option<u64> {
+        let mut key = [0; 64];
+        let bytes = (at.key_stride as usize).min(key.len());
+        for (word, bytes) in (at.keys + slot * at.key_stride..).step_by(8).zip(key[..bytes].chunks_exact_mut(8)) {
+            bytes.copy_from_slice(&self.memory.load(word, Relaxed).to_le_bytes());
+        }
+        let mut place = KeyWords::new(&key[..bytes]).hash & at.mask;
+        for _ in 0..=at.mask {
+            match self.memory.load(at.places + 8 * place, Relaxed) {
+                0 => return None,
+                word if word & 0xffff_ffff == slot + 1 => return Some(place),
+                _ => place = (place + 1) & at.mask,
+            }
+        }
+        None
+    }
+
+    /// Writes bytes, and zeros up to the next word.
+    fn put_words(&self, at: u64, bytes: &[u8]) {
+        for (at, bytes) in (at..).step_by(8).zip(bytes.chunks(8)) {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            self.memory.store(at, u64::from_le_bytes(word), Relaxed);
+        }
+    }
+
+    /// A number of so many bytes in the shared memory.
+    #[inline]
+    #[must_use]
+    pub fn object_number(&self, at: u64, bytes: u8) -> u64 {
+        self.memory.load_part(at, bytes)
+    }
+
+    /// Writes such a number.
+    #[inline]
+    pub fn set_object_number(&self, at: u64, bytes: u8, value: u64) {
+        self.memory.store_part(at, bytes, value);
+    }
+
+    /// Changes such a number, at a multiple of its size; the one that was there.
+    #[inline]
+    pub fn change_object_number(&self, at: u64, bytes: u8, change: impl Fn(u64) -> u64) -> u64 {
+        self.memory.change_part(at, bytes, change)
+    }
+}
+
+/// An object of the directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectPlace {
+    /// Its hash.
+    pub hash: u64,
+    /// Its offset in the shared memory.
+    pub place: u64,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// Runs of a program of an object that did not come to their end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ObjectStops {
+    /// How many.
+    pub stops: u64,
+    /// Why the first one did not; 0: none has stopped.
+    pub first: u64,
+    /// Changes of tables that were not made, because they were in use.
+    pub busy: u64,
+}
+
+impl<V: MemoryView> RecorderSide<V> {
+    /// Whether the program can run users' objects. Those that are built with older tracers cannot.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn has_objects(&self) -> Result<bool, V::Fault> {
+        Ok(self.view.word(header::OBJECTS)? == self.layout.objects())
+    }
+
+    /// The events of so many IDs are switched as sessions want them.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn set_settled(&self, ids: u64) -> Result<(), V::Fault> {
+        self.view.set_word(header::SETTLED, ids)
+    }
+
+    /// The place of an object, which it gets if it has none, and whether it is new. `None`: there is no room.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn object_place(&self, hash: u64, bytes: u64) -> Result<Option<(ObjectPlace, bool)>, V::Fault> {
+        let region = self.layout.objects();
+        let mut next = region + DIRECTORY_BYTES;
+        for number in 0..OBJECTS_MAX {
+            let at = region + LINE * number;
+            let known = ObjectPlace {
+                hash: self.view.word(at)?,
+                place: self.view.word(at + 8)?,
+                bytes: self.view.word(at + 16)?,
+            };
+            if known.hash == hash && known.bytes == bytes && known.place >= next {
+                return Ok(Some((known, false)));
+            }
+            if known.hash == 0 {
+                let place = ObjectPlace { hash, place: next, bytes };
+                if next.saturating_add(bytes) > region + OBJECTS_BYTES {
+                    return Ok(None);
+                }
+                self.view.set_word(at + 8, place.place)?;
+                self.view.set_word(at + 16, bytes)?;
+                self.view.set_word(at, hash)?;
+                return Ok(Some((place, true)));
+            }
+            // A program may say anything.
+            next = next.max(known.place.saturating_add(known.bytes).next_multiple_of(LINE));
+        }
+        Ok(None)
+    }
+
+    /// Writes the first value of a map, before programs use it.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn fill_map(&self, map: &SharedMap, bytes: &[u8]) -> Result<(), V::Fault> {
+        let bytes = &bytes[..bytes.len().min(map.value_bytes as usize)];
+        for (at, bytes) in (map.values()..).step_by(8).zip(bytes.chunks(8)) {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            self.view.set_word(at, u64::from_le_bytes(word))?;
+        }
+        Ok(())
+    }
+
+    /// Runs of a program that have stopped.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn object_stops(&self, state: u64, program: u32) -> Result<ObjectStops, V::Fault> {
+        let at = state + LINE * u64::from(OBJECT_LINES_MAX + program);
+        Ok(ObjectStops { stops: self.view.word(at)?, first: self.view.word(at + 8)?, busy: self.view.word(at + 16)? })
+    }
+
+    /// Number of entries of a map; of an array, all.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn map_entries(&self, map: &SharedMap) -> Result<u32, V::Fault> {
+        if !map.is_hash {
+            return Ok(map.entries);
+        }
+        Ok(self.view.word(map.place + map::FRESH)?.min(map.entries.into()) as u32)
+    }
+
+    /// Copies the key and the values of a slot, one for each line; returns whether it has an entry. The key's room has `key_bytes`, and
+    /// that of values `value_bytes` for each line.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn map_entry(&self, map: &SharedMap, slot: u32, key: &mut [u8], values: &mut [u8]) -> Result<bool, V::Fault> {
+        let (at, slot) = (map.places(), u64::from(slot));
+        if map.is_hash {
+            let mut mark = [0];
+            self.view.copy(at.marks + slot, &mut mark)?;
+            if mark[0] == FREE {
+                return Ok(false);
+            }
+            self.view.copy(at.keys + slot * at.key_stride, key)?;
+        } else {
+            key.copy_from_slice(&(slot as u32).to_le_bytes());
+        }
+        for (line, value) in values.chunks_mut(map.value_bytes as usize).enumerate() {
+            self.view.copy(at.values + (line as u64 * u64::from(map.entries) + slot) * at.stride, value)?;
+        }
+        Ok(true)
+    }
+}
