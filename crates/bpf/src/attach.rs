@@ -2,6 +2,8 @@
 
 /// The section of programs that run over events of traces, before the name of the event.
 const EVENT: &str = "kymo";
+/// The same of programs that say whether an event is kept.
+const EVENT_FILTER: &str = "kymo.filter";
 
 /// Kinds of sections, and what programs in them attach to. The longest name that fits counts.
 const KINDS: [(&str, &str); 34] = [
@@ -44,8 +46,10 @@ const KINDS: [(&str, &str); 34] = [
 /// Where a program attaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttachPoint {
-    /// Events of traces, by their name.
+    /// Events of programs and of traces, by their name.
     Event(String),
+    /// Events by their name: those for which its result is 0 are not kept.
+    EventFilter(String),
     /// A place that only the kernel has.
     Kernel {
         /// It, in words.
@@ -58,11 +62,21 @@ pub enum AttachPoint {
 }
 
 impl AttachPoint {
+    /// The pattern of the events that it is about; `None`: it is about something else.
+    #[must_use]
+    pub fn events(&self) -> Option<&str> {
+        match self {
+            Self::Event(pattern) | Self::EventFilter(pattern) => Some(pattern),
+            Self::Kernel { .. } | Self::Unknown => None,
+        }
+    }
+
     /// The one that the name of a section means.
     ///
     /// ```
     /// use kymo_bpf::AttachPoint;
     /// assert_eq!(AttachPoint::of("kymo/net:packet_sent"), AttachPoint::Event("net:packet_sent".to_owned()));
+    /// assert_eq!(AttachPoint::of("kymo.filter/net:*"), AttachPoint::EventFilter("net:*".to_owned()));
     /// assert!(matches!(AttachPoint::of("fentry.s/vfs_read"), AttachPoint::Kernel { target, .. } if target == "vfs_read"));
     /// assert_eq!(AttachPoint::of("nonsense"), AttachPoint::Unknown);
     /// ```
@@ -73,6 +87,9 @@ impl AttachPoint {
         let (kind, target) = section.split_once('/').unwrap_or((section, ""));
         if kind == EVENT && !target.is_empty() {
             return Self::Event(target.to_owned());
+        }
+        if kind == EVENT_FILTER && !target.is_empty() {
+            return Self::EventFilter(target.to_owned());
         }
         let is_it = |name: &str| KINDS.iter().find(|(known, _)| *known == name);
         // Names may have more behind a dot: `fentry.s` may sleep.

@@ -22,8 +22,9 @@ use crate::message::plain_output;
 use crate::select::selection;
 use crate::show::{self, counted};
 use crate::stop::StopReason;
-pub(crate) use printer::BpfPrinter;
+pub(crate) use printer::{BpfPrinter, contents_json};
 pub(crate) use traced::TracedOutput;
+pub(crate) use words::show_map;
 
 /// Bytes of an object at most.
 const OBJECT_MAX: u64 = 64 << 20;
@@ -71,7 +72,9 @@ pub(crate) fn object_and_bytes(path: &Path) -> Result<(BpfObject, Vec<u8>), Stop
 /// Why a program does not run in user space; `None`: it does.
 fn refusal(object: &BpfObject, program: &ObjectProgram) -> Option<String> {
     match &program.attach {
-        AttachPoint::Event(_) => bpf_refusal(object, program).map(|problem| problem.to_string()),
+        AttachPoint::Event(_) | AttachPoint::EventFilter(_) => {
+            bpf_refusal(object, program).map(|problem| problem.to_string())
+        }
         AttachPoint::Kernel { place, .. } => Some(format!("it attaches to {place}")),
         AttachPoint::Unknown => {
             Some(format!("section {} is none of libbpf's, and none of `kymo/EVENT`", program.section))
@@ -85,7 +88,7 @@ fn show(arguments: &BpfShowArguments) -> Result<CommandOutcome, StopReason> {
     let programs: Vec<(&ObjectProgram, Option<String>)> =
         object.programs().iter().map(|program| (program, refusal(&object, program))).collect();
     for (program, refusal) in &programs {
-        is_refused |= matches!(program.attach, AttachPoint::Event(_)) && refusal.is_some();
+        is_refused |= program.attach.events().is_some() && refusal.is_some();
     }
     let mut out = plain_output();
     if arguments.json {
@@ -113,7 +116,7 @@ fn show_object(
     for (program, refusal) in programs {
         let size = counted(program.instructions() as u64, "instruction");
         writeln!(out, "\nprogram {}: {}, {size}", program.name, program.section)?;
-        if let (AttachPoint::Event(_), Some(context)) = (&program.attach, context(object, program)) {
+        if let (Some(_), Some(context)) = (program.attach.events(), context(object, program)) {
             writeln!(out, "  context: {}", words::definition(&context))?;
         }
         match refusal {
@@ -159,7 +162,7 @@ fn size(map: &ObjectMap) -> String {
 
 fn program_json(program: &ObjectProgram, refusal: &Option<String>) -> Value {
     let (place, target) = match &program.attach {
-        AttachPoint::Event(events) => ("events of traces", events.as_str()),
+        AttachPoint::Event(events) | AttachPoint::EventFilter(events) => ("events of traces", events.as_str()),
         AttachPoint::Kernel { place, target } => (*place, target.as_str()),
         AttachPoint::Unknown => ("unknown", ""),
     };
@@ -184,7 +187,7 @@ fn run_over(session: &Arc<Session>, arguments: &BpfRunArguments) -> Result<Comma
         .programs()
         .iter()
         .filter_map(|program| match &program.attach {
-            AttachPoint::Event(events) => Some(events.clone()),
+            AttachPoint::Event(events) | AttachPoint::EventFilter(events) => Some(events.clone()),
             _ => None,
         })
         .collect();

@@ -28,6 +28,7 @@ mod program;
 mod run;
 mod table;
 
+pub use helper::name_of as helper_name;
 pub use instruction::{
     ABSENT_FIELD_CALL, AluOperation, AtomicOperation, JumpRelation, MachineInstruction, MachineOperand, SwapOrder,
     WideConstant,

@@ -682,7 +682,7 @@ impl Daemon {
         its.iter().for_each(|program| program.leave_counts(std::slice::from_mut(&mut session)));
         self.forget_the_dead();
         let summary = session.finish(&mut self.clocks);
-        self.ended.push(summary.clone());
+        self.ended.push(SessionSummary { objects: Vec::new(), object_files: Vec::new(), ..summary.clone() });
         let too_many = self.ended.len().saturating_sub(ENDED_MAX);
         self.ended.drain(..too_many);
         Some(summary)

@@ -39,6 +39,7 @@ use judge::{JudgementQuestions, JudgementSource};
 
 pub(crate) use ask::RecorderKey;
 pub use ask::{RecordedEvent, RecorderFilter};
+pub(crate) use class::arguments;
 pub use class::{ClassFilter, key_value};
 pub use compile::FilterCompiler;
 pub use judge::{JudgedEntry, JudgedEvent};
@@ -241,6 +242,16 @@ impl Placer {
         lane.put_bytecode(offset, bytes)?;
         self.bytecode_next += bytes.len() as u32;
         Ok(Some(FilterCode { kind, offset, bytes: bytes.len() as u32 }))
+    }
+
+    /// Writes the image of a user's program; where it is, and its bytes. `None`: there is no room.
+    pub(crate) fn put_image<V: MemoryView>(
+        &mut self,
+        lane: &RecorderSide<V>,
+        image: &[u8],
+    ) -> Result<Option<(u32, u32)>, V::Fault> {
+        let said = self.write_behind_slots(lane, FilterCodeKind::Judgement, image)?;
+        Ok(said.map(|code| (code.offset, code.bytes)))
     }
 
     /// Gives a filter a slot. `Err`: it is not in the program.

@@ -49,6 +49,7 @@ mod session;
 pub mod trace;
 pub mod tracepoints;
 pub mod trigger;
+pub mod user_programs;
 pub mod watch;
 mod words;
 mod writing;

@@ -27,11 +27,12 @@ use crate::rule::{RuleOptions, RuleStatus};
 use crate::select::{SelectionStep, SessionSelection};
 use crate::tracepoints::{KernelOptions, KernelSummary};
 use crate::trigger::{TriggerOptions, TriggerStatus};
+use crate::user_programs::{ObjectContents, ObjectOptions};
 
 /// Version of this protocol.
 pub const VERSION: u32 = 10;
 /// Bytes of a request.
-pub(crate) const QUESTION_BYTES_MAX: u64 = 1 << 20;
+pub(crate) const QUESTION_BYTES_MAX: u64 = 4 << 20;
 /// Bytes of a reply.
 pub(crate) const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
@@ -103,6 +104,9 @@ pub struct SessionOptions {
     pub triggers: Vec<TriggerOptions>,
     /// Rules that limit its events.
     pub rules: Vec<RuleOptions>,
+    /// Users' eBPF objects, whose programs are rules.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<ObjectOptions>,
     /// Counters of CPUs, which its trace tells; empty: they were not compared.
     pub counters: Vec<CpuCounter>,
     /// Each snapshot has only the events that no snapshot before it has, and the recorder writes a
@@ -525,6 +529,15 @@ pub struct SessionSummary {
     /// Its rules, and what they have kept and let go.
     #[serde(default)]
     pub rules: Vec<RuleStatus>,
+    /// Contents of maps of users' objects, of each program; and programs that are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<ObjectContents>,
+    /// See there.
+    #[serde(default)]
+    pub more_objects: u64,
+    /// The objects, if some program ran them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub object_files: Vec<ObjectOptions>,
     /// The same of rules that were removed or replaced: the last ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed_rules: Vec<RuleStatus>,

@@ -84,6 +84,15 @@ pub enum RuleTest {
         #[serde(default)]
         is_closed: bool,
     },
+    /// A user's eBPF program runs at the event.
+    Program {
+        /// The name of its object.
+        object: String,
+        /// Its name.
+        program: String,
+        /// Its result says whether the event is kept: it is not, if that is 0.
+        is_filter: bool,
+    },
 }
 
 /// What only the kernel is asked.
@@ -170,6 +179,7 @@ impl RuleOptions {
             (RuleTest::OfKernel { is_closed, .. }, set) => {
                 if set.map_or(*is_closed, |set| set > 0) { "closed" } else { "open" }.to_owned()
             }
+            (RuleTest::Program { .. }, _) => String::new(),
         }
     }
 
@@ -248,6 +258,9 @@ impl RuleQuestion {
                 let space = if *is_closed { " " } else { "" };
                 format!("between {} and {} by {}{space}{closed}", begin.join(","), end.join(","), keys.join(","))
             }
+            RuleTest::Program { object, program, is_filter } => {
+                format!("{} {program} of {object}", if *is_filter { "filtered by" } else { "seen by" })
+            }
         }
     }
 
@@ -255,7 +268,7 @@ impl RuleQuestion {
     pub(crate) fn begins(&self) -> Option<&[String]> {
         match &self.test {
             RuleTest::Over { since, .. } => Some(since),
-            RuleTest::Every(_) | RuleTest::AtMost { .. } | RuleTest::OfKernel { .. } => None,
+            RuleTest::Every(_) | RuleTest::AtMost { .. } | RuleTest::OfKernel { .. } | RuleTest::Program { .. } => None,
         }
     }
 
@@ -407,6 +420,7 @@ impl RuleStatus {
             }
             RuleTest::Every(events) | RuleTest::AtMost { events, .. } => Some((*events).into()),
             RuleTest::OfKernel { is_closed, .. } => Some((*is_closed).into()),
+            RuleTest::Program { .. } => None,
         })
     }
 }

@@ -47,10 +47,13 @@ use crate::trace::journal::Journal;
 use crate::trace::{Output, Tally};
 use crate::tracepoints::KernelSummary;
 use crate::trigger::TriggerOptions;
+use crate::user_programs::{self, ObjectContents, UserObject};
 use crate::writing::WriterState;
 
 /// Problem messages that are kept.
 const PROBLEMS_MAX: usize = 20;
+/// Programs with contents of maps that are kept.
+const CONTENTS_MAX: usize = 64;
 
 /// The clocks that may stamp events, watched since the recorder started.
 #[derive(Debug)]
@@ -127,6 +130,11 @@ pub(crate) struct RecordingSession {
     pub(crate) triggers: SessionTriggers,
     /// Rules that limit its events.
     pub(crate) rules: SessionRules,
+    /// eBPF objects of users that its programs run, and contents of their maps in programs that are gone.
+    pub(crate) objects: Vec<UserObject>,
+    contents: Vec<ObjectContents>,
+    /// Programs with maps that are left out.
+    more_contents: u64,
     /// It records in programs that come.
     pub(crate) is_on: bool,
     /// Where the session reports that it writes.
@@ -207,6 +215,7 @@ impl RecordingSession {
         rules.ask_for_triggers(options.triggers.iter().filter_map(TriggerOptions::as_rule).collect());
         let choosing = Choosing { selection, watched, rules: options.rules.clone(), ..Choosing::default() };
         let is_of_kernel = options.kernel.is_some();
+        let objects = user_programs::read_all(&options.objects);
         Self {
             trace: if is_of_kernel { options.output.join(PROGRAMS_FOLDER) } else { options.output.clone() },
             components: ComponentFolders::default(),
@@ -234,6 +243,9 @@ impl RecordingSession {
             contexts_missing,
             triggers,
             rules,
+            objects,
+            contents: Vec::new(),
+            more_contents: 0,
             is_on: true,
             writing: WriterState::default(),
             unclaimed: None,
@@ -677,6 +689,9 @@ impl RecordingSession {
             removed_rules: self.rules.removed().to_vec(),
             triggers: self.triggers.statuses(|clock, ticks| self.nanos(clock, ticks)),
             problems: self.problems.clone(),
+            objects: self.contents.clone(),
+            object_files: if self.contents.is_empty() { Vec::new() } else { self.options.objects.clone() },
+            more_objects: self.more_contents,
             ..SessionSummary::default()
         };
         self.flush.add_to(&mut summary);
@@ -708,9 +723,22 @@ impl RecordingSession {
         summary
     }
 
+    /// A program has had these contents in the maps of objects.
+    pub(crate) fn has_contents(&mut self, found: Vec<ObjectContents>) {
+        for contents in found {
+            if self.contents.len() < CONTENTS_MAX {
+                self.contents.push(contents);
+            } else {
+                self.more_contents += 1;
+            }
+        }
+    }
+
     pub(crate) fn status(&self) -> SessionStatus {
         let mut summary = self.summary();
         let triggers = std::mem::take(&mut summary.triggers);
+        // They can be long, and there are more when the session ends.
+        (summary.objects, summary.object_files) = (Vec::new(), Vec::new());
         SessionStatus { summary, options: self.options.clone(), is_on: self.is_on, triggers }
     }
 }

@@ -209,11 +209,11 @@ impl<'o> BpfRunner<'o> {
     fn new(object: &'o BpfObject, compile: Compile) -> Result<Self, BpfFailure> {
         let mut programs = Vec::new();
         for program in object.programs() {
-            let AttachPoint::Event(events) = &program.attach else { continue };
+            let Some(events) = program.attach.events() else { continue };
             if let Some(problem) = bpf_refusal(object, program) {
                 return Err(BpfFailure::Program { name: program.name.clone(), problem });
             }
-            let (name, events) = (program.name.clone(), events.clone());
+            let (name, events) = (program.name.clone(), events.to_owned());
             programs.push((program, BpfProgramRuns { name, events, ..BpfProgramRuns::default() }));
         }
         if programs.is_empty() {

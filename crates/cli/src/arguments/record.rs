@@ -134,6 +134,10 @@ pub(crate) struct SessionArguments {
     /// every 100`, `net:error at most 10 in 1s by port`; see `kymo limit --help`; repeatable
     #[arg(long = "only", value_name = "RULE")]
     pub(crate) rules: Vec<String>,
+    /// Run the programs of an eBPF object in the recorded programs, at events: `SEC("kymo/http:end")`, and those that decide
+    /// whether an event is kept: `SEC("kymo.filter/http:end")`; see docs/bpf.md; repeatable
+    #[arg(long = "bpf", value_name = "OBJECT")]
+    pub(crate) objects: Vec<PathBuf>,
     /// Record the lines of COMMAND's standard output and error as events `output:stdout` and `output:stderr`, regardless
     /// of the selected events
     #[arg(long, requires = "command")]
@@ -233,6 +237,7 @@ impl SessionArguments {
             ("--keep", self.keep.is_some()),
             ("--trigger", !self.triggers.is_empty()),
             ("--only", !self.rules.is_empty()),
+            ("--bpf", !self.objects.is_empty()),
             ("--capture-output", self.capture_output),
             ("--packets", !self.packets.is_empty()),
             ("--kernel", self.kernel.is_some()),

@@ -75,7 +75,8 @@ fn output_json(output: &BpfOutput<'_>) -> Value {
     }
 }
 
-fn contents_json(contents: &BpfMapContents) -> Value {
+/// A map for machines.
+pub(crate) fn contents_json(contents: &BpfMapContents) -> Value {
     let is_per_cpu = contents.map.type_name().contains("percpu");
     let entries = contents.entries.iter().map(|entry| {
         let key = words::value_json(&entry.key);

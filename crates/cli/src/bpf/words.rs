@@ -90,7 +90,7 @@ fn number_json(number: i128) -> Value {
 }
 
 /// A map as a table: members of keys and values are columns.
-pub(super) fn show_map(contents: &BpfMapContents, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn show_map(contents: &BpfMapContents, out: &mut impl Write) -> io::Result<()> {
     let map = &contents.map;
     writeln!(out, "{} ({})", map.name, map.type_name())?;
     if map.is_variables() {

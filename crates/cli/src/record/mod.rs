@@ -24,6 +24,7 @@ mod status;
 mod streams;
 mod switch;
 mod trigger;
+mod user_objects;
 #[cfg(feature = "view")]
 mod view;
 mod watch;

@@ -18,8 +18,8 @@ use kymo_recorder::objects::{
 };
 use kymo_session::Zone;
 use kymo_session::bpf::{
-    AttachPoint, BpfMapContents, BpfObject, BpfOutput, BpfValue, BpfValueType, COUNT_SECTION, ObjectMap, bpf_contents,
-    bpf_record, counting_object, kernel_object,
+    BpfMapContents, BpfObject, BpfOutput, BpfValue, BpfValueType, COUNT_SECTION, ObjectMap, bpf_contents, bpf_record,
+    counting_object, kernel_object,
 };
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ fn request(path: &Path, object: &BpfObject) -> Result<ObjectRequest, StopReason>
     }
     let mut programs = Vec::new();
     for program in object.programs() {
-        if matches!(program.attach, AttachPoint::Event(_)) {
+        if program.attach.events().is_some() {
             write_line(&format!("note: program {} is for events of traces, and does not run here", program.name));
             continue;
         }

@@ -489,6 +489,7 @@ fn write_summary(summary: &SessionSummary, facts: &SessionFacts<'_>, path: &Path
 /// The summary for machines.
 fn summary_object(summary: &SessionSummary, facts: &SessionFacts<'_>) -> io::Result<serde_json::Value> {
     let mut object = serde_json::to_value(summary)?;
+    super::user_objects::add_json(summary, &mut object);
     if let Some(LineCount { lines, cut }) = facts.captured {
         object["captured"] = serde_json::json!({"lines": lines, "cut": cut});
     }
@@ -556,6 +557,7 @@ fn options(
         return Err(StopReason::Usage("a program has at most 128MiB: `--pool-size` is more".to_owned()));
     }
     let command = || arguments.command.iter().map(|word| show::quoted(&word.to_string_lossy()));
+    let (objects, rules) = super::user_objects::read(&arguments.objects, super::limit::parse_all(&arguments.rules)?)?;
     Ok(SessionOptions {
         name: name.to_owned(),
         takes_any_name: arguments.name.is_none(),
@@ -579,7 +581,8 @@ fn options(
         duration_ms: arguments.duration.map(|nanos| nanos.div_ceil(1_000_000)),
         command: (!arguments.command.is_empty()).then(|| command().collect::<Vec<_>>().join(" ")),
         triggers: super::trigger::parse_all(&arguments.triggers)?,
-        rules: super::limit::parse_all(&arguments.rules)?,
+        rules,
+        objects,
         counters: Vec::new(),
         drains: false,
         flush_ms: None,

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use kymo_recorder::capture::LineCount;
 use kymo_recorder::packets::PacketCounts;
 use kymo_recorder::protocol::{LostEvents, SessionSummary};
-use kymo_recorder::rule::RuleStatus;
+use kymo_recorder::rule::{RuleStatus, RuleTest};
 use kymo_recorder::select::{SelectionRule, SubjectRule};
 use kymo_recorder::tracepoints::KernelSummary;
 use kymo_recorder::trigger::{TriggerEffect, TriggerFiring, TriggerOptions, TriggerScope, TriggerStatus};
@@ -62,6 +62,7 @@ pub(crate) fn ended(summary: &SessionSummary, told: &SessionFacts<'_>) -> String
     text += &told.packets.map_or_else(String::new, packets);
     text += &summary.kernel.as_ref().map_or_else(String::new, kernel);
     text += &rules(summary);
+    text += &super::user_objects::stopped(summary);
     text += &counters(told);
     if summary.filtered > 0 {
         text += &format!("  filtered  {}\n", counted(summary.filtered, "event"));
@@ -81,6 +82,7 @@ pub(crate) fn ended(summary: &SessionSummary, told: &SessionFacts<'_>) -> String
         _ if !is_kept => String::new(),
         _ => format!("\nNext:  kymo {path}\n       kymo print {path} | less\n"),
     };
+    text += &super::user_objects::maps(summary);
     text + &room + &still_running(summary, told)
 }
 
@@ -92,10 +94,12 @@ fn kept(summary: &SessionSummary, told: &SessionFacts<'_>, snapshots: u32) -> St
     let text = format!("kept the events of {programs} in memory for {took}; {taken} taken\n")
         + &told.packets.map_or_else(String::new, packets)
         + &rules(summary)
+        + &super::user_objects::stopped(summary)
         + &counters(told)
         + &triggers(summary)
         + &unprinted(summary, told)
-        + &problems(summary);
+        + &problems(summary)
+        + &super::user_objects::maps(summary);
     let is_lost = snapshots == 0 && summary.programs > 0 && told.printed.is_none();
     text + if is_lost { "\nnote: nothing was written: `kymo snapshot` does, while a session lasts\n" } else { "" }
 }
@@ -436,20 +440,23 @@ pub(super) fn rule_status(status: &RuleStatus, out: &mut impl Write) -> io::Resu
         lost,
     } = status;
     let ns = |ns: u64| duration(ns.into());
-    writeln!(
-        out,
-        "  rule      {}: kept {} of {} ({words})",
-        options.name,
-        grouped(*kept),
-        counted(kept + let_go, "event")
-    )?;
+    let asked = kept + let_go;
+    let is_seen = matches!(options.asks.test, RuleTest::Program { is_filter: false, .. });
+    let outcome = match is_seen {
+        true => format!("ran for {}", counted(asked - unknown.min(&asked), "event")),
+        false => format!("kept {} of {}", grouped(*kept), counted(asked, "event")),
+    };
+    writeln!(out, "  rule      {}: {outcome} ({words})", options.name)?;
     let is_set = options.set.is_some().then(|| format!("limit {}", options.limit()));
     let running = running_ns.map(|running| format!("the running limit is {}", ns(running)));
     let now: Vec<String> = is_set.into_iter().chain(running).collect();
     if !now.is_empty() {
         writeln!(out, "            {}", now.join("; "))?;
     }
-    if *unknown > 0 {
+    if *unknown > 0 && matches!(options.asks.test, RuleTest::Program { .. }) {
+        let events = counted(*unknown, "event");
+        writeln!(out, "            {events} more came before it was in their program, and are kept")?;
+    } else if *unknown > 0 {
         // A trigger fires at none of them: they are among those that it did not keep.
         let (of, fate) =
             if options.name.starts_with("trigger:") { ("of all", "fire nothing") } else { ("of these", "are kept") };

@@ -87,7 +87,13 @@ pub(crate) fn stop(arguments: &StopArguments) -> Result<CommandOutcome, RecordPr
         Err(problem) => return Err(problem.into()),
     };
     if arguments.json {
-        writeln!(plain_output(), "{}", serde_json::to_string(&summaries).map_err(io::Error::from)?)?;
+        let objects = summaries.iter().map(|summary| {
+            let mut object = serde_json::to_value(summary).map_err(io::Error::from)?;
+            super::user_objects::add_json(summary, &mut object);
+            Ok(object)
+        });
+        let objects: Vec<serde_json::Value> = objects.collect::<io::Result<_>>()?;
+        writeln!(plain_output(), "{}", serde_json::Value::from(objects))?;
     } else if summaries.is_empty() {
         writeln!(plain_output(), "no session is recorded now")?;
     } else {

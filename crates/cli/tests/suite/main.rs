@@ -90,6 +90,8 @@ mod triggers;
 mod usage;
 #[cfg(target_os = "linux")]
 mod usdt_events;
+#[cfg(target_os = "linux")]
+mod user_programs;
 #[cfg(all(unix, feature = "view"))]
 mod view;
 #[cfg(all(target_os = "linux", feature = "view"))]

@@ -63,7 +63,8 @@ impl BpfHelper {
 }
 
 /// The name of a helper function of Linux.
-pub(super) fn name_of(number: u32) -> Option<&'static str> {
+#[must_use]
+pub fn name_of(number: u32) -> Option<&'static str> {
     NAMES.get(number as usize).copied().filter(|_| number > 0)
 }
 

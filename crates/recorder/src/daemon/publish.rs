@@ -23,6 +23,7 @@ use crate::filters::contexts_named;
 use crate::folder::own_user;
 use crate::number;
 use crate::program::find::{SearchFolder, namespace, start_time};
+use crate::rule::RuleTest;
 use crate::select::{SelectionRule, SelectionStep, StepKind};
 use crate::session::RecordingSession;
 
@@ -158,6 +159,8 @@ fn text(number: u64, sessions: &[RecordingSession]) -> String {
         let contexts = filters.fold(session.options.contexts, |all, filter| all | contexts_named(&filter));
         let tag = session.tags().next();
         writer.session(contexts, session.pool_bytes(), tag.and_then(starter));
+        let programs = session.rules.all().iter().filter(|rule| matches!(rule.asks.test, RuleTest::Program { .. }));
+        programs.flat_map(|rule| &rule.events).for_each(|pattern| writer.waits(pattern));
         steps.iter().chain(&watched).for_each(|step| write(&mut writer, step));
         writer.end_session();
     }

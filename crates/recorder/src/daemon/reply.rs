@@ -137,6 +137,7 @@ impl Daemon {
         }
         let of_kernel = options.kernel.as_ref().map_or(&[][..], |kernel| &kernel.rules);
         rules::check(&options.rules, of_kernel)?;
+        rules::check_objects(options)?;
         all_rules().try_for_each(|rule| self.check_keys(rule, &options.selection))?;
         Ok(())
     }

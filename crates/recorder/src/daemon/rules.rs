@@ -4,7 +4,7 @@ use kymo_schema::definition::EventClass;
 
 use super::{Daemon, SETTLE};
 use crate::program::DrainTiming;
-use crate::protocol::{Matched, RecorderReply, RuleChange};
+use crate::protocol::{Matched, RecorderReply, RuleChange, SessionOptions};
 use crate::rule::{RULES_MAX, RuleOptions, RuleTest};
 use crate::select::{SelectionRule, SessionSelection};
 use crate::session::serve::rules::keys;
@@ -147,6 +147,20 @@ pub(super) fn check(rules: &[RuleOptions], of_kernel: &[RuleOptions]) -> Result<
     let mut names = std::collections::BTreeSet::new();
     match rules.iter().chain(of_kernel).find(|rule| !names.insert(&rule.name)) {
         Some(rule) => Err(format!("there are two rules `{}`: `NAME: ...` names one", rule.name)),
+        None => Ok(()),
+    }
+}
+
+/// Why the objects of a session are none, or its rules none of their programs.
+pub(super) fn check_objects(options: &SessionOptions) -> Result<(), String> {
+    let mut known = Vec::new();
+    for object in &options.objects {
+        known.extend(object.rules()?.into_iter().map(|rule| rule.asks.test));
+    }
+    let is_unknown =
+        |rule: &&RuleOptions| matches!(rule.asks.test, RuleTest::Program { .. }) && !known.contains(&rule.asks.test);
+    match options.rules.iter().find(is_unknown) {
+        Some(rule) => Err(format!("rule `{}` is a program of no object", rule.name)),
         None => Ok(()),
     }
 }

@@ -212,7 +212,7 @@ pub fn key_value(class: &EventClass, field: &str) -> Result<KeyPart, String> {
 
 /// The structure of a class' arguments: its size, and the place of each field; for arrays, the
 /// place of their address.
-fn arguments(class: &EventClass) -> (u32, Vec<InputPlace>) {
+pub(crate) fn arguments(class: &EventClass) -> (u32, Vec<InputPlace>) {
     let mut size = 0_u32;
     let place = |kind: &FieldType| {
         let (bytes, alignment) = match kind {

@@ -192,6 +192,7 @@ pub(super) fn new_limit(text: &str, test: &RuleTest) -> Result<u64, String> {
             "closed" => Ok(1),
             _ => Err(format!("`{text}` is neither `open` nor `closed`: the rule has no other limit")),
         },
+        RuleTest::Program { .. } => Err("a user's program has no limit: its maps are its own".to_owned()),
         RuleTest::Every(_) => events().ok_or_else(|| format!("`{text}` is no number of events")),
         RuleTest::AtMost { .. } => {
             let events = events().filter(|events| *events <= EVENTS_MAX.into());

@@ -177,7 +177,7 @@ impl RecorderRules {
                     }
                     _ => true,
                 },
-                RuleTest::OfKernel { .. } => true,
+                RuleTest::OfKernel { .. } | RuleTest::Program { .. } => true,
                 RuleTest::AtMost { events, ns } => match state.keys.get_mut(&key) {
                     Some((begin, count)) if nanos(ticks.saturating_sub(*begin)) < ns => {
                         let is_within = *count < rule.set.unwrap_or(events.into());
@@ -233,6 +233,11 @@ impl RecorderRules {
                     (*count - 1) % rule.set.unwrap_or(events.into()).max(1) == 0
                 }
                 RuleTest::OfKernel { .. } => true,
+                // Only the program runs it: the recorder has another memory.
+                RuleTest::Program { .. } => {
+                    counts.unknown += 1;
+                    true
+                }
                 RuleTest::AtMost { events, ns } => {
                     counts.forgotten += state.make_room();
                     let (begin, count) = state.keys.entry(key).or_default();

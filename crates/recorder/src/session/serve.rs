@@ -5,6 +5,7 @@
 //!            └────> Seen:   what it is, for people; not held                 otherwise: others may record it
 //! ```
 
+mod programs;
 pub(crate) mod rules;
 mod triggers;
 
@@ -49,6 +50,8 @@ pub(crate) struct Served {
     /// Where filters of its events are, and the placer that puts them there.
     placed: HashMap<u16, Placed>,
     placer: Option<Placer>,
+    /// Images of users' programs that were put into it.
+    object_images: HashMap<programs::ObjectTestPlace, programs::ObjectTest>,
     /// Contexts that events have to carry for their filters.
     filtered_contexts: u64,
     wants: Option<RecordingSettings>,
@@ -170,6 +173,7 @@ impl Served {
             switched: HashMap::new(),
             placed: HashMap::new(),
             placer: None,
+            object_images: HashMap::new(),
             filtered_contexts: 0,
             wants: None,
             grown_bytes: 0,
@@ -368,6 +372,8 @@ impl Served {
             self.settle_groups(&grouped, (switched, &filters), &of_groups, (&triggers, &rules), compiler)?;
         }
         self.unsettled.clear();
+        // If the program is gone, the next look reports that.
+        let _ = self.program.lane().set_settled(self.program.known().events.len() as u64);
         Ok(())
     }
 

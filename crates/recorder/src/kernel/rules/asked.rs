@@ -236,6 +236,7 @@ impl AskedParts {
             RuleTest::Every(_) | RuleTest::AtMost { .. } => {
                 return Err("only programs are asked for one of many events".to_owned());
             }
+            RuleTest::Program { .. } => return Err("`kymo bpf run --kernel` runs objects in the kernel".to_owned()),
         };
         Ok(Self { ask, begins, ends, end_keys })
     }

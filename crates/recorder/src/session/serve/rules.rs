@@ -36,6 +36,7 @@ impl Served {
     pub(super) fn event_rules(&mut self, sessions: &[&RecordingSession]) -> HashMap<u16, EventRules> {
         let mut all = HashMap::<u16, EventRules>::new();
         let mut misfits: Vec<RuleProblem> = Vec::new();
+        let tests = self.object_tests(sessions);
         for session in sessions {
             let Some(group) = session.triggers.group(self.key()) else { continue };
             let Some(places) = session.rules.places.get(&self.key()) else { continue };
@@ -60,8 +61,10 @@ impl Served {
                         }
                     }
                     if rule.takes_name(&name) {
-                        match keys(&rule.asks, class, false) {
-                            Ok(keys) => {
+                        let of_object = tests.get(&(session.name.clone(), rule.name.clone(), *id)).cloned();
+                        let judged = of_object.unwrap_or_else(|| Ok(test(&rule.asks.test)));
+                        match judged.and_then(|test| Ok((test, keys(&rule.asks, class, false)?))) {
+                            Ok((test, keys)) => {
                                 let its = all.entry(*id).or_default();
                                 let asked = match rule.name.strip_prefix("trigger:") {
                                     Some(trigger) => {
@@ -69,7 +72,7 @@ impl Served {
                                     }
                                     None => its.asked.entry(group).or_default(),
                                 };
-                                asked.push(JudgementKind::Rule(number, test(&rule.asks.test)));
+                                asked.push(JudgementKind::Rule(number, test));
                                 asked.extend(keys);
                             }
                             Err(why) => misfit(why),
@@ -168,7 +171,7 @@ impl Served {
                 }
                 RuleTest::Every(events) => (rule.set.unwrap_or(events.into()), 0),
                 RuleTest::AtMost { events, ns } => (rule.set.unwrap_or(events.into()), self.ticks_of(ns)),
-                RuleTest::OfKernel { .. } => continue,
+                RuleTest::OfKernel { .. } | RuleTest::Program { .. } => continue,
             };
             let kinds: Vec<(u64, u64)> = rule
                 .limits
@@ -321,7 +324,8 @@ fn test(test: &RuleTest) -> JudgedTest {
         }
         RuleTest::Every(_) => JudgedTest::Every,
         // No program has a rule of the kernel: `RuleQuestion::fault`.
-        RuleTest::AtMost { .. } | RuleTest::OfKernel { .. } => JudgedTest::AtMost,
+        // Programs have images of their own: `object_tests`.
+        RuleTest::AtMost { .. } | RuleTest::OfKernel { .. } | RuleTest::Program { .. } => JudgedTest::AtMost,
     }
 }
 

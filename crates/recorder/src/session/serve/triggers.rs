@@ -421,6 +421,7 @@ impl Served {
 
     /// The program is gone, or the sessions end: its counts stay with them.
     pub(crate) fn leave_counts(&self, sessions: &mut [RecordingSession]) {
+        self.leave_objects(sessions);
         for session in sessions.iter_mut().filter(|session| session.takes_program(&self.who)) {
             for mut status in session.triggers.statuses(|_, _| None) {
                 (status.suppressed, status.counted) = (0, 0);
