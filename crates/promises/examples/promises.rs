@@ -135,7 +135,7 @@ fn run(target: &str, time: Duration, mut seed: u64) {
             }
             "native" => drop(native::hold(&mut random)),
             "bytecode" => drop(bytecode::hold(&mut random)),
-            "definitions" | "recording" => linux::hold(target, &mut random, &stage),
+            "definitions" | "recording" | "images" => linux::hold(target, &mut random, &stage),
             "written" => {
                 let choices = (0..random.below(500)).map(|_| random.any() as u32).collect();
                 written::hold(choices, &mut random);
@@ -156,17 +156,20 @@ fn run(target: &str, time: Duration, mut seed: u64) {
 mod linux {
     use kymo_promises::random::RandomNumbers;
     use kymo_promises::recorded::RecordingStage;
-    use kymo_promises::{definitions, recording};
+    use kymo_promises::{definitions, images, recording};
 
     pub(super) fn stage() -> RecordingStage {
         RecordingStage::new()
     }
 
     pub(super) fn hold(target: &str, random: &mut RandomNumbers, stage: &RecordingStage) {
-        if target == "definitions" {
-            definitions::hold(&definitions::text(random), stage);
-        } else {
-            recording::hold(random, stage);
+        match target {
+            "definitions" => _ = definitions::hold(&definitions::text(random), stage),
+            "images" => {
+                images::hold(random);
+                images::hold_damaged(random);
+            }
+            _ => _ = recording::hold(random, stage),
         }
     }
 

@@ -10,6 +10,7 @@
 //!       ├─ imports ─── files in other formats are refused, or read without a fault, as are definitions of their events
 //!       ├─ sites ───── programs with places for probes are read or refused, and their arguments are in registers and memory
 //!       ├─ objects ─── eBPF objects are read or refused, and their programs run inside of their memory, or stop
+//!       ├─ images ──── programs of eBPF do the same in traced programs as in the evaluator
 //!       ├─ machine ─── programs of eBPF do the same in machine code as in the evaluator
 //!       ├─ packets ─── evaluator, machine code and the plain tree reader find the same events and faults
 //!       ├─ filters ─── text is an expression or is refused, and what binds can be evaluated
@@ -30,6 +31,8 @@ pub mod fields;
 mod filter_text;
 pub mod filtering;
 pub mod filters;
+#[cfg(target_os = "linux")]
+pub mod images;
 pub mod imports;
 pub mod index;
 pub mod kernel;

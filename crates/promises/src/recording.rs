@@ -93,7 +93,8 @@ impl<'m> MemoryDamage<'m> {
     }
 
     fn remember(&mut self) {
-        self.before = vec![0; LAYOUT.bytes() as usize];
+        // Behind that, nothing is read but by users' programs.
+        self.before = vec![0; LAYOUT.objects() as usize];
         let mut at = 0;
         while let Ok(count) = self.memory.0.read_at(&mut self.before[at..], at as u64)
             && count > 0

@@ -53,6 +53,19 @@ fn machine() {
     assert!(ended > tried / 4, "{tried} programs came to their end {ended} times: the test has become weak");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn images() {
+    let (mut tried, mut ended) = (0, 0);
+    smoke(3000, |random| {
+        let found = kymo_promises::images::hold(random);
+        (tried, ended) = (tried + usize::from(found.is_some()), ended + found.unwrap_or(0));
+        kymo_promises::images::hold_damaged(random);
+    });
+    println!("{tried} programs came to their end {ended} times");
+    assert!(ended > tried / 4, "{tried} programs came to their end {ended} times: the test has become weak");
+}
+
 #[test]
 fn native() {
     let (mut compiled, mut kept) = (0, 0);

@@ -1,0 +1,253 @@
+//! Programs of eBPF do the same as images in traced programs as in the evaluator: results, where and why they stop, contexts and maps.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kymo_bytecode::object::{
+    FRAME_BYTES, ImageMapKind, ObjectChange, ObjectFact, ObjectImage, ObjectStopKind, ObjectSurroundings,
+};
+use kymo_ir::machine::{
+    BpfMachine, BpfMapType, MachineFault, MachineFaultKind, MachineProgram, MapDefinition, RunInput, RunMoment,
+};
+use kymo_lane::{MemoryLayout, OBJECTS_BYTES, ProgramMemory, ProgramSide, SharedMap};
+use kymo_random::RandomNumbers;
+use kymo_random::machine::{CONTEXT_BYTES, MachineTrial, ProgramOptions, maps, program, text};
+use kymo_recorder::user_programs::machine_image;
+
+/// Runs of a program.
+const RUNS: usize = 4;
+const LAYOUT: MemoryLayout = MemoryLayout {
+    events: 1,
+    lanes: 1,
+    sub_buffers: 1,
+    sub_buffer_bytes: 1024,
+    registry_bytes: 4096,
+    filter_bytes: 4096,
+};
+
+/// Words that nobody else has, from the region of objects on.
+struct ObjectMemory {
+    words: Vec<AtomicU64>,
+}
+
+impl ObjectMemory {
+    fn new(bytes: u64) -> Self {
+        Self { words: (0..bytes.div_ceil(8)).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    fn cell(&self, at: u64) -> &AtomicU64 {
+        &self.words[((at - LAYOUT.objects()) / 8) as usize]
+    }
+}
+
+impl ProgramMemory for ObjectMemory {
+    fn load(&self, at: u64, _: Ordering) -> u64 {
+        self.cell(at).load(Ordering::Relaxed)
+    }
+
+    fn store(&self, at: u64, value: u64, _: Ordering) {
+        self.cell(at).store(value, Ordering::Relaxed);
+    }
+
+    fn compare_exchange(&self, at: u64, old: u64, new: u64) -> bool {
+        self.cell(at).compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    fn add(&self, at: u64, more: u64) -> u64 {
+        self.cell(at).fetch_add(more, Ordering::Relaxed)
+    }
+
+    fn byte(&self, at: u64) -> u8 {
+        self.load_part(at, 1) as u8
+    }
+
+    fn clear(&self, at: u64) {
+        self.store_part(at, 1, 0);
+    }
+
+    fn put(&self, at: u64, bytes: &[u8]) {
+        (at..).zip(bytes).for_each(|(at, byte)| self.store_part(at, 1, (*byte).into()));
+    }
+
+    fn fence(&self, _: Ordering) {}
+
+    fn reserve(&self, _: u64, _: u64) -> bool {
+        true
+    }
+
+    fn ring(&self) -> bool {
+        false
+    }
+}
+
+/// The surroundings of a run at a moment.
+struct TrialSurroundings<'t> {
+    program: ProgramSide<'t, ObjectMemory>,
+    maps: &'t [SharedMap],
+    moment: RunMoment,
+}
+
+impl ObjectSurroundings for TrialSurroundings<'_> {
+    fn look_up(&mut self, map: usize, key: &[u8]) -> Option<u32> {
+        self.program.look_up(&self.maps[map], 0, key).expect("nobody else changes it")
+    }
+
+    fn update(&mut self, map: usize, key: &[u8], value: &[u8], flags: u64) -> i64 {
+        self.program.update(&self.maps[map], (0, 7), (key, value), flags).expect("nobody else changes it")
+    }
+
+    fn remove(&mut self, map: usize, key: &[u8]) -> i64 {
+        self.program.remove(&self.maps[map], 7, key).expect("nobody else changes it")
+    }
+
+    fn load(&self, map: usize, offset: u32, bytes: u8) -> u64 {
+        self.program.object_number(self.maps[map].values() + u64::from(offset), bytes)
+    }
+
+    fn store(&mut self, map: usize, offset: u32, bytes: u8, value: u64) {
+        self.program.set_object_number(self.maps[map].values() + u64::from(offset), bytes, value);
+    }
+
+    fn change(&mut self, map: usize, offset: u32, bytes: u8, change: ObjectChange, numbers: (u64, u64)) -> u64 {
+        let (at, (value, expected)) = (self.maps[map].values() + u64::from(offset), numbers);
+        self.program.change_object_number(at, bytes, |before| change.after(before, value, expected))
+    }
+
+    fn fact(&mut self, fact: ObjectFact) -> u64 {
+        let known = |number: Option<u32>| u64::from(number.unwrap_or_default());
+        match fact {
+            ObjectFact::Nanos => self.moment.nanos.unwrap_or_default(),
+            ObjectFact::Cpu => known(self.moment.cpu),
+            ObjectFact::ProcessAndThread => known(self.moment.process) << 32 | known(self.moment.thread),
+            ObjectFact::Random => 0,
+        }
+    }
+
+    fn thread_name(&self) -> [u8; 16] {
+        let mut name = [0; 16];
+        let known = self.moment.thread_name.as_deref().unwrap_or_default();
+        name[..known.len()].copy_from_slice(known);
+        name
+    }
+
+    fn text(&self, _: usize) -> Option<&[u8]> {
+        None
+    }
+}
+
+/// The same for a damaged image: it is refused, or runs to its end or stops, inside of its memory.
+///
+/// # Panics
+///
+/// If the promise is broken.
+pub fn hold_damaged(random: &mut RandomNumbers) {
+    let options = ProgramOptions { is_new: true, is_wild: true, has_maps: random.below(2) > 0 };
+    let (code, maps, place) = (program(random, options), maps(), LAYOUT.objects() + 4096);
+    let Ok(program) = MachineProgram::new(&code, &maps) else { return };
+    let Ok((image, _)) = machine_image(&program, &maps, CONTEXT_BYTES as u32, place) else { return };
+    let image = random.damaged(&image);
+    let Some(image) = ObjectImage::read(&image) else { return };
+    let memory = ObjectMemory::new(OBJECTS_BYTES);
+    let program = ProgramSide::of(&memory, LAYOUT);
+    let shared = |number| {
+        let map = image.map(number)?;
+        Some(SharedMap {
+            is_hash: map.kind != ImageMapKind::Array,
+            is_lru: map.kind == ImageMapKind::LruHash,
+            key_bytes: map.key_bytes,
+            value_bytes: map.value_bytes,
+            entries: map.entries,
+            lines: map.lines,
+            place: map.place,
+        })
+    };
+    let Some(maps) = (0..image.map_count()).map(shared).collect::<Option<Vec<_>>>() else { return };
+    // As the tracer does.
+    if !maps.iter().all(|map| program.has_map(map)) {
+        return;
+    }
+    let moment = RunMoment { thread_name: Some(b"name"[..].into()), ..RunMoment::default() };
+    let mut around = TrialSurroundings { program, maps: &maps, moment };
+    let head = image.head();
+    let (mut context, mut stack) = (vec![0; head.context_bytes as usize], vec![0; head.frames as usize * FRAME_BYTES]);
+    image.fill(&random.bytes(head.size as usize), &(), &mut context);
+    let _ = image.run(&mut context, &mut stack, &mut around);
+}
+
+/// The promise for a random program; how many runs came to their end, if it can be in traced programs.
+///
+/// # Panics
+///
+/// If it is broken.
+pub fn hold(random: &mut RandomNumbers) -> Option<usize> {
+    let options = ProgramOptions { is_new: true, is_wild: random.below(2) == 0, has_maps: random.below(4) > 0 };
+    let code = program(random, options);
+    // Values of CPUs are those of runs in traced programs.
+    let shared = |kind| match kind {
+        BpfMapType::PerCpuHash => BpfMapType::Hash,
+        BpfMapType::PerCpuArray => BpfMapType::Array,
+        other => other,
+    };
+    let maps: Vec<MapDefinition> =
+        maps().into_iter().map(|map| MapDefinition { map_type: shared(map.map_type), ..map }).collect();
+    let program = MachineProgram::new(&code, &maps).ok()?;
+    let place = LAYOUT.objects() + 4096;
+    let (image, places) = machine_image(&program, &maps, CONTEXT_BYTES as u32, place).ok()?;
+    let image = ObjectImage::read(&image).expect("what is written is read");
+    let memory = ObjectMemory::new(places.iter().map(SharedMap::bytes).sum::<u64>() + 16384);
+    let mut machine = BpfMachine::new(&maps).expect("the maps are small");
+    let trials = MachineTrial::some(random, RUNS, CONTEXT_BYTES);
+    let mut is_alike = true;
+    let outcome = MachineTrial::outcome(&trials, &mut machine, |machine, RunInput { context, data, moment }| {
+        let mut other = context.to_vec();
+        let expected = machine.run(&program, RunInput { context: &mut *context, data, moment });
+        // Texts and the limit of steps are other ones, and so are facts that are not known.
+        is_alike &= !matches!(
+            expected,
+            Err(MachineFault { kind: MachineFaultKind::NoEnd { .. } | MachineFaultKind::UnknownFact { .. }, .. })
+        );
+        if is_alike {
+            let program = ProgramSide::of(&memory, LAYOUT);
+            let mut around = TrialSurroundings { program, maps: &places, moment: moment.clone() };
+            let mut stack = vec![0; image.head().frames as usize * FRAME_BYTES];
+            let found = image.run(&mut other, &mut stack, &mut around);
+            let found = found.map_err(|stop| (stop.at as usize, stop.kind));
+            let expected = expected.as_ref().copied().map_err(|fault| (fault.at, kind(&fault.kind)));
+            assert_eq!(found, expected, "{}", text(&code));
+            assert_eq!(other, *context, "{}", text(&code));
+        }
+        expected
+    });
+    if is_alike {
+        same_maps(&machine, &ProgramSide::of(&memory, LAYOUT), &places, &text(&code));
+    }
+    Some(outcome.ended())
+}
+
+fn kind(fault: &MachineFaultKind) -> ObjectStopKind {
+    match fault {
+        MachineFaultKind::DeepCalls { .. } => ObjectStopKind::DeepCalls,
+        MachineFaultKind::Absent => ObjectStopKind::Absent,
+        MachineFaultKind::NoMap { .. } | MachineFaultKind::OtherMap { .. } => ObjectStopKind::NoMap,
+        _ => ObjectStopKind::OutsideMemory,
+    }
+}
+
+/// Each entry of the machine's tables is in the shared memory, and there are no others.
+fn same_maps(machine: &BpfMachine, program: &ProgramSide<'_, ObjectMemory>, places: &[SharedMap], code: &str) {
+    for (map, shared) in machine.maps().iter().zip(places) {
+        if !map.definition().map_type.is_table() {
+            continue;
+        }
+        for entry in map.entries() {
+            let found = program.look_up(shared, 0, &entry.key).expect("nobody else changes it");
+            let at = shared.values() + u64::from(found.unwrap_or_else(|| panic!("{:?} is missing\n{code}", entry.key)));
+            let value: Vec<u8> =
+                (0..shared.value_bytes.into()).map(|byte| program.object_number(at + byte, 1) as u8).collect();
+            assert_eq!(value, entry.values[0].1, "{code}");
+        }
+        if shared.is_hash {
+            let count = program.object_number(shared.place + 16, 8);
+            assert_eq!(count, map.entries().count() as u64, "{code}");
+        }
+    }
+}
