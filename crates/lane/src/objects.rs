@@ -78,6 +78,15 @@ pub struct SharedMap {
     pub place: u64,
 }
 
+/// A map with the offsets of its parts, so that they are not calculated again.
+#[derive(Clone, Copy, Debug)]
+pub struct PlacedMap {
+    map: SharedMap,
+    at: TableRegions,
+    /// Bytes of all its values.
+    values_bytes: u64,
+}
+
 /// Offsets of the parts of a map.
 #[derive(Clone, Copy, Debug)]
 struct TableRegions {
@@ -115,6 +124,30 @@ impl SharedMap {
     #[must_use]
     pub fn values(&self) -> u64 {
         self.places().values
+    }
+
+    /// The same with the offsets of its parts.
+    #[must_use]
+    pub fn placed(self) -> PlacedMap {
+        let at = self.places();
+        PlacedMap { map: self, at, values_bytes: at.end - at.values }
+    }
+}
+
+impl PlacedMap {
+    /// Offset of bytes of a value, by the distance from the first value; `None`: they are not inside of one.
+    #[inline]
+    #[must_use]
+    pub fn value(&self, distance: u64, bytes: u64) -> Option<u64> {
+        let inside = if distance < self.at.stride { distance } else { distance % self.at.stride };
+        let is_inside = inside + bytes <= self.map.value_bytes.into() && distance + bytes <= self.values_bytes;
+        is_inside.then_some(self.at.values + distance)
+    }
+
+    /// The map.
+    #[must_use]
+    pub fn map(&self) -> &SharedMap {
+        &self.map
     }
 }
 
@@ -175,7 +208,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     #[must_use]
     pub fn has_map(&self, map: &SharedMap) -> bool {
         let region = self.layout.objects();
-        map.place >= region && map.places().end <= region + OBJECTS_BYTES
+        map.place >= region && map.placed().at.end <= region + OBJECTS_BYTES
     }
 
     /// Takes a line of an object that no other run has; the first one that is tried is `first`. `None`: all are taken.
@@ -210,8 +243,8 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     ///
     /// The table is being changed.
     #[inline]
-    pub fn look_up(&self, map: &SharedMap, line: u32, key: &[u8]) -> Result<Option<u32>, TableInUse> {
-        let at = map.places();
+    pub fn look_up(&self, placed: &PlacedMap, line: u32, key: &[u8]) -> Result<Option<u32>, TableInUse> {
+        let PlacedMap { map, at, .. } = placed;
         let of_slot = |slot: u64| ((u64::from(line % map.lines) * u64::from(map.entries) + slot) * at.stride) as u32;
         if !map.is_hash {
             let index = key.first_chunk().map_or(u32::MAX, |key| u32::from_le_bytes(*key));
@@ -221,7 +254,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         for _ in 0..TRIES {
             let version = self.memory.load(map.place + map::VERSION, Acquire);
             if version.is_multiple_of(2) {
-                let found = self.find_key(map, &at, &key).map(|(_, slot)| slot);
+                let found = self.find_key(map, at, &key).map(|(_, slot)| slot);
                 self.memory.fence(Acquire);
                 if self.memory.load(map.place + map::VERSION, Relaxed) == version {
                     if let Some(slot) = found.filter(|_| map.is_lru) {
@@ -264,7 +297,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     /// The table is being changed by another thread.
     pub fn update(
         &self,
-        map: &SharedMap,
+        placed: &PlacedMap,
         (line, thread): (u32, u64),
         (key, value): (&[u8], &[u8]),
         flags: u64,
@@ -272,9 +305,9 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         if flags > ONLY_OLD {
             return Ok(BAD_ARGUMENT);
         }
-        let at = map.places();
+        let PlacedMap { map, at, .. } = placed;
         if !map.is_hash {
-            return Ok(match self.look_up(map, line, key)? {
+            return Ok(match self.look_up(placed, line, key)? {
                 None => TOO_BIG,
                 Some(_) if flags == ONLY_NEW => EXISTS,
                 Some(offset) => {
@@ -287,17 +320,17 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         self.changing(map, thread, || {
             let line = u64::from(line % map.lines);
             let value_at = |slot: u64| at.values + (line * u64::from(map.entries) + slot) * at.stride;
-            match (self.find_key(map, &at, &key), flags) {
+            match (self.find_key(map, at, &key), flags) {
                 (Some(_), ONLY_NEW) => EXISTS,
                 (None, ONLY_OLD) => NO_ENTRY,
                 (Some((_, slot)), _) => {
                     self.put_words(value_at(slot), value);
                     0
                 }
-                (None, _) => match self.insert_key(map, &at, &key) {
+                (None, _) => match self.insert_key(map, at, &key) {
                     Some(slot) => {
                         self.put_words(value_at(slot), value);
-                        self.publish_slot(&at, &key, slot);
+                        self.publish_slot(at, &key, slot);
                         0
                     }
                     None => TOO_BIG,
@@ -311,15 +344,16 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     /// # Errors
     ///
     /// As [`update`](Self::update).
-    pub fn remove(&self, map: &SharedMap, thread: u64, key: &[u8]) -> Result<i64, TableInUse> {
+    pub fn remove(&self, placed: &PlacedMap, thread: u64, key: &[u8]) -> Result<i64, TableInUse> {
+        let PlacedMap { map, at, .. } = placed;
         if !map.is_hash {
             return Ok(BAD_ARGUMENT);
         }
-        let (at, key) = (map.places(), KeyWords::new(key));
-        self.changing(map, thread, || match self.find_key(map, &at, &key) {
+        let key = KeyWords::new(key);
+        self.changing(map, thread, || match self.find_key(map, at, &key) {
             None => NO_ENTRY,
             Some((place, slot)) => {
-                self.free_slot(map, &at, place, slot);
+                self.free_slot(map, at, place, slot);
                 0
             }
         })

@@ -8,7 +8,7 @@ use kymo_bytecode::object::{
 use kymo_ir::machine::{
     BpfMachine, BpfMapType, MachineFault, MachineFaultKind, MachineProgram, MapDefinition, RunInput, RunMoment,
 };
-use kymo_lane::{MemoryLayout, OBJECTS_BYTES, ProgramMemory, ProgramSide, SharedMap};
+use kymo_lane::{MemoryLayout, OBJECTS_BYTES, PlacedMap, ProgramMemory, ProgramSide, SharedMap};
 use kymo_random::RandomNumbers;
 use kymo_random::machine::{CONTEXT_BYTES, MachineTrial, ProgramOptions, maps, program, text};
 use kymo_recorder::user_programs::machine_image;
@@ -82,7 +82,7 @@ impl ProgramMemory for ObjectMemory {
 /// The surroundings of a run at a moment.
 struct TrialSurroundings<'t> {
     program: ProgramSide<'t, ObjectMemory>,
-    maps: &'t [SharedMap],
+    maps: &'t [PlacedMap],
     moment: RunMoment,
 }
 
@@ -99,17 +99,20 @@ impl ObjectSurroundings for TrialSurroundings<'_> {
         self.program.remove(&self.maps[map], 7, key).expect("nobody else changes it")
     }
 
-    fn load(&self, map: usize, offset: u32, bytes: u8) -> u64 {
-        self.program.object_number(self.maps[map].values() + u64::from(offset), bytes)
+    fn place(&self, map: usize, offset: u32, bytes: usize) -> Option<u64> {
+        self.maps.get(map)?.value(offset.into(), bytes as u64)
     }
 
-    fn store(&mut self, map: usize, offset: u32, bytes: u8, value: u64) {
-        self.program.set_object_number(self.maps[map].values() + u64::from(offset), bytes, value);
+    fn load(&self, place: u64, bytes: u8) -> u64 {
+        self.program.object_number(place, bytes)
     }
 
-    fn change(&mut self, map: usize, offset: u32, bytes: u8, change: ObjectChange, numbers: (u64, u64)) -> u64 {
-        let (at, (value, expected)) = (self.maps[map].values() + u64::from(offset), numbers);
-        self.program.change_object_number(at, bytes, |before| change.after(before, value, expected))
+    fn store(&mut self, place: u64, bytes: u8, value: u64) {
+        self.program.set_object_number(place, bytes, value);
+    }
+
+    fn change(&mut self, place: u64, bytes: u8, change: ObjectChange, (value, expected): (u64, u64)) -> u64 {
+        self.program.change_object_number(place, bytes, |before| change.after(before, value, expected))
     }
 
     fn fact(&mut self, fact: ObjectFact) -> u64 {
@@ -165,6 +168,7 @@ pub fn hold_damaged(random: &mut RandomNumbers) {
     if !maps.iter().all(|map| program.has_map(map)) {
         return;
     }
+    let maps: Vec<PlacedMap> = maps.into_iter().map(SharedMap::placed).collect();
     let moment = RunMoment { thread_name: Some(b"name"[..].into()), ..RunMoment::default() };
     let mut around = TrialSurroundings { program, maps: &maps, moment };
     let head = image.head();
@@ -193,6 +197,7 @@ pub fn hold(random: &mut RandomNumbers) -> Option<usize> {
     let place = LAYOUT.objects() + 4096;
     let (image, places) = machine_image(&program, &maps, CONTEXT_BYTES as u32, place).ok()?;
     let image = ObjectImage::read(&image).expect("what is written is read");
+    let placed: Vec<PlacedMap> = places.iter().map(|map| map.placed()).collect();
     let memory = ObjectMemory::new(places.iter().map(SharedMap::bytes).sum::<u64>() + 16384);
     let mut machine = BpfMachine::new(&maps).expect("the maps are small");
     let trials = MachineTrial::some(random, RUNS, CONTEXT_BYTES);
@@ -207,7 +212,7 @@ pub fn hold(random: &mut RandomNumbers) -> Option<usize> {
         );
         if is_alike {
             let program = ProgramSide::of(&memory, LAYOUT);
-            let mut around = TrialSurroundings { program, maps: &places, moment: moment.clone() };
+            let mut around = TrialSurroundings { program, maps: &placed, moment: moment.clone() };
             let mut stack = vec![0; image.head().frames as usize * FRAME_BYTES];
             let found = image.run(&mut other, &mut stack, &mut around);
             let found = found.map_err(|stop| (stop.at as usize, stop.kind));
@@ -239,7 +244,7 @@ fn same_maps(machine: &BpfMachine, program: &ProgramSide<'_, ObjectMemory>, plac
             continue;
         }
         for entry in map.entries() {
-            let found = program.look_up(shared, 0, &entry.key).expect("nobody else changes it");
+            let found = program.look_up(&shared.placed(), 0, &entry.key).expect("nobody else changes it");
             let at = shared.values() + u64::from(found.unwrap_or_else(|| panic!("{:?} is missing\n{code}", entry.key)));
             let value: Vec<u8> =
                 (0..shared.value_bytes.into()).map(|byte| program.object_number(at + byte, 1) as u8).collect();

@@ -15,7 +15,7 @@ use core::ptr::NonNull;
 use kymo_bytecode::object::{
     FRAME_BYTES, FRAMES_MAX, ImageMap, ImageMapKind, ObjectChange, ObjectFact, ObjectImage, ObjectSurroundings,
 };
-use kymo_lane::{FilterCode, FilterCodeKind, Mapped, ProgramSide, SharedMap, TableInUse};
+use kymo_lane::{FilterCode, FilterCodeKind, Mapped, PlacedMap, ProgramSide, SharedMap, TableInUse};
 
 use crate::code::{Addresses, code_bytes, copied};
 use crate::process::ProcessState;
@@ -35,7 +35,7 @@ pub(crate) struct JudgedObject {
     pid: u32,
     /// Runs at the same time; 1: its maps have one line.
     lines: u32,
-    maps: [SharedMap; MAPS],
+    maps: [PlacedMap; MAPS],
 }
 
 /// Maps of a program, at most.
@@ -75,15 +75,16 @@ impl JudgedObject {
     fn new(process: &ProcessState, image: ObjectImage<'static>, size: u64) -> Option<Self> {
         let none =
             SharedMap { is_hash: false, is_lru: false, key_bytes: 4, value_bytes: 1, entries: 1, lines: 1, place: 0 };
-        let mut maps = [none; MAPS];
+        let mut maps = [none.placed(); MAPS];
         let (head, program) = (image.head(), process.program());
         for (number, place) in maps.iter_mut().enumerate().take(image.map_count()) {
-            *place = shared(image.map(number)?);
-            if !program.has_map(place) {
+            let map = shared(image.map(number)?);
+            if !program.has_map(&map) {
                 return None;
             }
+            *place = map.placed();
         }
-        let lines = maps[..image.map_count()].iter().map(|map| map.lines).max().unwrap_or(1);
+        let lines = maps[..image.map_count()].iter().map(|map| map.map().lines).max().unwrap_or(1);
         let is_right = u64::from(head.size) <= size && head.context_bytes as usize <= CONTEXT_BYTES;
         is_right.then_some(Self { image, pid: process.pid(), lines, maps })
     }
@@ -167,7 +168,8 @@ impl ProgramWorld<'_> {
         }
     }
 
-    fn map(&self, number: usize) -> &SharedMap {
+    #[inline]
+    fn map(&self, number: usize) -> &PlacedMap {
         &self.object.maps[number % MAPS]
     }
 
@@ -206,17 +208,24 @@ impl ObjectSurroundings for ProgramWorld<'_> {
         self.changed(|| self.program.remove(self.map(map), thread, key))
     }
 
-    fn load(&self, map: usize, offset: u32, bytes: u8) -> u64 {
-        self.program.object_number(self.map(map).values() + u64::from(offset), bytes)
+    #[inline]
+    fn place(&self, map: usize, offset: u32, bytes: usize) -> Option<u64> {
+        self.map(map).value(offset.into(), bytes as u64)
     }
 
-    fn store(&mut self, map: usize, offset: u32, bytes: u8, value: u64) {
-        self.program.set_object_number(self.map(map).values() + u64::from(offset), bytes, value);
+    #[inline]
+    fn load(&self, place: u64, bytes: u8) -> u64 {
+        self.program.object_number(place, bytes)
     }
 
-    fn change(&mut self, map: usize, offset: u32, bytes: u8, change: ObjectChange, numbers: (u64, u64)) -> u64 {
-        let (at, (value, expected)) = (self.map(map).values() + u64::from(offset), numbers);
-        self.program.change_object_number(at, bytes, |before| change.after(before, value, expected))
+    #[inline]
+    fn store(&mut self, place: u64, bytes: u8, value: u64) {
+        self.program.set_object_number(place, bytes, value);
+    }
+
+    #[inline]
+    fn change(&mut self, place: u64, bytes: u8, change: ObjectChange, (value, expected): (u64, u64)) -> u64 {
+        self.program.change_object_number(place, bytes, |before| change.after(before, value, expected))
     }
 
     fn fact(&mut self, fact: ObjectFact) -> u64 {

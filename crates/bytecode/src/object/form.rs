@@ -493,6 +493,19 @@ impl<'i> ObjectImage<'i> {
         self.maps.get(number).and_then(ImageMap::of)
     }
 
+    /// Programs cannot write a map.
+    #[inline(always)]
+    pub(super) fn is_read_only(&self, number: usize) -> bool {
+        self.maps.get(number).is_none_or(|map| map[1] != 0)
+    }
+
+    /// Bytes of a map's keys and values.
+    #[inline(always)]
+    pub(super) fn sizes(&self, number: usize) -> Option<[usize; 2]> {
+        let map = self.maps.get(number)?;
+        Some([word(map, 4) as usize, word(map, 8) as usize])
+    }
+
     /// Number of maps.
     #[must_use]
     pub fn map_count(&self) -> usize {

@@ -54,10 +54,10 @@ fn on_map<S: ObjectSurroundings>(
     [map, key, value, flags]: [u64; 4],
 ) -> Result<u64, ObjectStopKind> {
     let map_number = map_at(map).ok_or(ObjectStopKind::NoMap)?;
-    let map = memory.image.map(map_number).ok_or(ObjectStopKind::NoMap)?;
+    let [key_size, value_size] = memory.image.sizes(map_number).ok_or(ObjectStopKind::NoMap)?;
     let mut key_bytes = [0; KEY_BYTES_MAX];
     // Images whose keys are longer are none.
-    let key_bytes = key_bytes.get_mut(..map.key_bytes as usize).ok_or(ObjectStopKind::NoMap)?;
+    let key_bytes = key_bytes.get_mut(..key_size).ok_or(ObjectStopKind::NoMap)?;
     memory.copy(key, key_bytes)?;
     let result = match number {
         LOOK_UP => {
@@ -66,7 +66,7 @@ fn on_map<S: ObjectSurroundings>(
         }
         UPDATE => {
             let mut value_bytes = [0; UPDATE_BYTES_MAX];
-            let value_bytes = value_bytes.get_mut(..map.value_bytes as usize).ok_or(ObjectStopKind::NoMap)?;
+            let value_bytes = value_bytes.get_mut(..value_size).ok_or(ObjectStopKind::NoMap)?;
             memory.copy(value, value_bytes)?;
             memory.surroundings.update(map_number, key_bytes, value_bytes, flags)
         }

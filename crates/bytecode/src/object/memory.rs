@@ -5,7 +5,7 @@
 //! │ piece        │ offset in it │   1 the context   2 texts: number << 24 │ offset   3 the stack   1 << 28 .. values of a map
 //! ```
 
-use super::form::{ImageMap, ObjectImage};
+use super::form::ObjectImage;
 use super::limits::{FRAME_BYTES, FRAMES_MAX};
 use super::numbers::{ObjectChange, low};
 use super::surroundings::{ObjectStopKind, ObjectSurroundings};
@@ -69,14 +69,14 @@ impl<S: ObjectSurroundings> RunMemory<'_, '_, S> {
         at.checked_sub(STACK_BYTES - self.stack.len())
     }
 
-    /// The map and place of a value.
+    /// The place of a value; to be written, if that is so.
     #[inline(always)]
-    fn value(&self, piece: u32, at: usize, bytes: usize) -> Option<(usize, ImageMap)> {
-        let number = (piece.checked_sub(VALUES)? / CPUS) as usize;
-        let map = self.image.map(number)?;
-        let is_inside = at % map.stride() as usize + bytes <= map.value_bytes as usize
-            && ((at + bytes) as u64) <= map.line_bytes() * u64::from(map.lines);
-        is_inside.then_some((number, map))
+    fn value(&self, piece: u32, at: usize, bytes: usize, is_write: bool) -> Option<u64> {
+        let map = (piece.checked_sub(VALUES)? / CPUS) as usize;
+        if is_write && self.image.is_read_only(map) {
+            return None;
+        }
+        self.surroundings.place(map, at as u32, bytes)
     }
 
     /// A number of so many bytes.
@@ -87,7 +87,7 @@ impl<S: ObjectSurroundings> RunMemory<'_, '_, S> {
             STACK => self.stack_place(at).and_then(|at| number(self.stack, at, bytes)),
             CONTEXT => number(self.context, at, bytes),
             DATA => self.text_number(at, size),
-            _ => self.value(piece, at, size).map(|(map, _)| self.surroundings.load(map, at as u32, bytes)),
+            _ => self.value(piece, at, size, false).map(|place| self.surroundings.load(place, bytes)),
         };
         found.ok_or(ObjectStopKind::OutsideMemory)
     }
@@ -99,9 +99,8 @@ impl<S: ObjectSurroundings> RunMemory<'_, '_, S> {
             STACK => self.stack_place(at).and_then(|at| self.stack.get_mut(at..)?.get_mut(..usize::from(bytes))),
             CONTEXT => self.context.get_mut(at..).and_then(|rest| rest.get_mut(..usize::from(bytes))),
             _ => {
-                let map = self.value(piece, at, bytes.into()).filter(|(_, map)| !map.is_read_only);
-                let (map, _) = map.ok_or(ObjectStopKind::OutsideMemory)?;
-                self.surroundings.store(map, at as u32, bytes, value);
+                let place = self.value(piece, at, bytes.into(), true).ok_or(ObjectStopKind::OutsideMemory)?;
+                self.surroundings.store(place, bytes, value);
                 return Ok(());
             }
         };
@@ -125,9 +124,9 @@ impl<S: ObjectSurroundings> RunMemory<'_, '_, S> {
             return Ok(before);
         }
         // As on hardware, atomic numbers lie at multiples of their size.
-        let map = self.value(piece, at, bytes.into()).filter(|(_, map)| !map.is_read_only);
-        let (map, _) = map.filter(|_| at.is_multiple_of(bytes.into())).ok_or(ObjectStopKind::OutsideMemory)?;
-        Ok(self.surroundings.change(map, at as u32, bytes, change, (value, expected)))
+        let place = self.value(piece, at, bytes.into(), true).filter(|_| at.is_multiple_of(bytes.into()));
+        let place = place.ok_or(ObjectStopKind::OutsideMemory)?;
+        Ok(self.surroundings.change(place, bytes, change, (value, expected)))
     }
 
     /// Copies memory.
@@ -137,7 +136,7 @@ impl<S: ObjectSurroundings> RunMemory<'_, '_, S> {
             STACK => self.stack_place(at).and_then(|at| self.stack.get(at..)?.get(..to.len())),
             CONTEXT => self.context.get(at..).and_then(|rest| rest.get(..to.len())),
             _ => {
-                let found = if piece == DATA { Some(()) } else { self.value(piece, at, to.len()).map(drop) };
+                let found = if piece == DATA { Some(()) } else { self.value(piece, at, to.len(), false).map(drop) };
                 found.ok_or(ObjectStopKind::OutsideMemory)?;
                 let step = |to: usize| from.wrapping_add(to as u64);
                 let (words, rest) = to.as_chunks_mut::<8>();
@@ -162,7 +161,7 @@ impl<S: ObjectSurroundings> RunMemory<'_, '_, S> {
         match piece {
             STACK => self.stack_place(at).is_some() && is_inside(STACK_BYTES),
             CONTEXT => is_inside(self.context.len()),
-            _ => self.value(piece, at, bytes).is_some_and(|(_, map)| !map.is_read_only),
+            _ => self.value(piece, at, bytes, true).is_some(),
         }
     }
 

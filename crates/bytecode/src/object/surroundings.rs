@@ -23,12 +23,14 @@ pub trait ObjectSurroundings {
     fn update(&mut self, map: usize, key: &[u8], value: &[u8], flags: u64) -> i64;
     /// Removes a key; 0, or an error number.
     fn remove(&mut self, map: usize, key: &[u8]) -> i64;
-    /// A number of so many bytes at an offset in the values of a map, which is inside of one.
-    fn load(&self, map: usize, offset: u32, bytes: u8) -> u64;
+    /// The place of so many bytes at an offset in the values of a map; `None`: they are not inside of one.
+    fn place(&self, map: usize, offset: u32, bytes: usize) -> Option<u64>;
+    /// A number of so many bytes at a place.
+    fn load(&self, place: u64, bytes: u8) -> u64;
     /// Writes such a number.
-    fn store(&mut self, map: usize, offset: u32, bytes: u8, value: u64);
+    fn store(&mut self, place: u64, bytes: u8, value: u64);
     /// Changes such a number, at a multiple of its size; the one that was there.
-    fn change(&mut self, map: usize, offset: u32, bytes: u8, change: ObjectChange, numbers: (u64, u64)) -> u64;
+    fn change(&mut self, place: u64, bytes: u8, change: ObjectChange, numbers: (u64, u64)) -> u64;
     /// A fact.
     fn fact(&mut self, fact: ObjectFact) -> u64;
     /// The name of the thread.
