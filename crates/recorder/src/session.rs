@@ -52,6 +52,9 @@ use crate::writing::WriterState;
 
 /// Problem messages that are kept.
 const PROBLEMS_MAX: usize = 20;
+/// A session, which is another one than an earlier one of its name: its name, and when it began.
+pub(crate) type SessionInstance = (String, i64);
+
 /// Programs with contents of maps that are kept.
 const CONTENTS_MAX: usize = 64;
 
@@ -721,6 +724,11 @@ impl RecordingSession {
             summary.lost.unwritten += unwritten;
         }
         summary
+    }
+
+    /// Its name, and when it began: no other session has both.
+    pub(crate) fn instance(&self) -> SessionInstance {
+        (self.name.clone(), self.began_ns)
     }
 
     /// A program has had these contents in the maps of objects.

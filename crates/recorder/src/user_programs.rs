@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rule::words::plain;
 use crate::rule::{RuleOptions, RuleQuestion, RuleTest};
+use crate::session::SessionInstance;
 
 #[doc(hidden)]
 pub use image::machine_image;
@@ -179,10 +180,11 @@ impl UserObject {
         image::code(&machine, &self.machine.definitions).map(drop)
     }
 
-    /// The place of the object in a program's memory, which is filled if it is new.
+    /// The place of the object in a program's memory, which is filled if it is new. A session is its name and when it began: another one
+    /// of this name has maps of its own.
     pub(crate) fn place<V: MemoryView>(
         &self,
-        session: &str,
+        session: &SessionInstance,
         lane: &RecorderSide<V>,
     ) -> Result<Option<ObjectPlace>, V::Fault> {
         let mut hasher = DefaultHasher::new();

@@ -11,6 +11,7 @@
 #![allow(unsafe_code, reason = "arguments lie in memory")]
 
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use kymo_bytecode::object::{
     FRAME_BYTES, FRAMES_MAX, ImageMap, ImageMapKind, ObjectChange, ObjectFact, ObjectImage, ObjectSurroundings,
@@ -36,6 +37,9 @@ pub(crate) struct JudgedObject {
     /// Runs at the same time; 1: its maps have one line.
     lines: u32,
     maps: [PlacedMap; MAPS],
+    /// The last wait for a table or a line was in vain: a thread may have left it in the middle, from a signal handler, and
+    /// others wait for it no more until one of them gets what it asks for.
+    is_stuck: AtomicBool,
 }
 
 /// Maps of a program, at most.
@@ -86,7 +90,7 @@ impl JudgedObject {
         }
         let lines = maps[..image.map_count()].iter().map(|map| map.map().lines).max().unwrap_or(1);
         let is_right = u64::from(head.size) <= size && head.context_bytes as usize <= CONTEXT_BYTES;
-        is_right.then_some(Self { image, pid: process.pid(), lines, maps })
+        is_right.then_some(Self { image, pid: process.pid(), lines, maps, is_stuck: AtomicBool::new(false) })
     }
 
     /// Gives its maps memory; returns whether they have it.
@@ -125,20 +129,32 @@ impl JudgedObject {
 
     fn line(&self, program: &ProgramSide<'_, Mapped>) -> Option<kymo_lane::TakenLine> {
         let first = u32::from(thread::cpu()) % self.lines;
-        patient(|| program.take_line(self.image.head().state, first, self.lines).ok_or(TableInUse)).ok()
+        self.patient(|| program.take_line(self.image.head().state, first, self.lines).ok_or(TableInUse)).ok()
     }
-}
 
-/// Asks again while other threads have it.
-fn patient<T>(mut ask: impl FnMut() -> Result<T, TableInUse>) -> Result<T, TableInUse> {
-    for _ in 0..YIELDS {
-        if let Ok(answer) = ask() {
-            return Ok(answer);
+    /// Asks again while other threads have it.
+    #[inline]
+    fn patient<T>(&self, mut ask: impl FnMut() -> Result<T, TableInUse>) -> Result<T, TableInUse> {
+        match ask() {
+            Ok(answer) => Ok(answer),
+            Err(TableInUse) => self.asks_again(&mut ask),
         }
-        // Safety: it has no arguments.
-        unsafe { libc::sched_yield() };
     }
-    Err(TableInUse)
+
+    #[cold]
+    fn asks_again<T>(&self, ask: &mut dyn FnMut() -> Result<T, TableInUse>) -> Result<T, TableInUse> {
+        let times = if self.is_stuck.load(Ordering::Relaxed) { 1 } else { YIELDS };
+        for _ in 0..times {
+            // Safety: it has no arguments.
+            unsafe { libc::sched_yield() };
+            if let Ok(answer) = ask() {
+                self.is_stuck.store(false, Ordering::Relaxed);
+                return Ok(answer);
+            }
+        }
+        self.is_stuck.store(true, Ordering::Relaxed);
+        Err(TableInUse)
+    }
 }
 
 /// The surroundings of a run.
@@ -182,7 +198,7 @@ impl ProgramWorld<'_> {
 
     fn changed(&self, change: impl FnMut() -> Result<i64, TableInUse>) -> i64 {
         const BUSY: i64 = -16;
-        match patient(change) {
+        match self.object.patient(change) {
             Ok(BUSY) | Err(TableInUse) => self.busy(),
             Ok(result) => result,
         }
@@ -191,7 +207,7 @@ impl ProgramWorld<'_> {
 
 impl ObjectSurroundings for ProgramWorld<'_> {
     fn look_up(&mut self, map: usize, key: &[u8]) -> Option<u32> {
-        let found = patient(|| self.program.look_up(self.map(map), self.line, key));
+        let found = self.object.patient(|| self.program.look_up(self.map(map), self.line, key));
         found.unwrap_or_else(|TableInUse| {
             self.busy();
             None

@@ -298,3 +298,42 @@ fn objects_that_cannot_be_in_programs_are_refused_with_the_reason() {
     let told = place.says(&["record", "--bpf", "/nowhere.o", "--", "true"], 2);
     assert!(told.contains("/nowhere.o"), "{told}");
 }
+
+/// Each session has maps of its own, also one that has the name of another that was before it.
+#[test]
+fn sessions_have_maps_of_their_own() {
+    let source = r#"
+struct count { __u64 value; };
+struct { __uint(type, 2); __uint(max_entries, 2); __type(key, __u32); __type(value, __u64); } parts SEC(".maps");
+__u64 all = 1000;
+SEC("kymo/test:count") int counts(struct count *count) {
+    __u32 part = count->value % 2;
+    __u64 *number = bpf_map_lookup_elem(&parts, &part);
+    if (number) __sync_fetch_and_add(number, 1);
+    __sync_fetch_and_add(&all, 1);
+    return 0;
+}
+"#;
+    let Some(object) = compiled(source) else { return };
+    let place = Place::new();
+    let mut program = place.program();
+    let (pid, file) = (program.pid.to_string(), object.path("programs.o").display().to_string());
+    let begin = |name: &str, output: &str| {
+        place.says(&["record", "--detach", "--name", name, "--output", output, "--process", &pid, "--bpf", &file], 0);
+    };
+    let counted = |name: &str| {
+        let summary = &place.json(&["stop", name, "--json"])[0];
+        let maps = maps(summary);
+        let part = |part: usize| maps["parts"][part]["value"].as_u64().unwrap_or_default();
+        (part(0), part(1), maps[".data"][0]["value"]["all"].as_u64().expect("a number"))
+    };
+    begin("a", "first");
+    program.tell("offer 3");
+    begin("b", "beside");
+    program.tell("offer 4");
+    assert_eq!(counted("a"), (4, 3, 1007));
+    begin("a", "second");
+    program.tell("offer 2");
+    assert_eq!(counted("a"), (1, 1, 1002));
+    assert_eq!(counted("b"), (3, 3, 1006));
+}

@@ -11,11 +11,11 @@ use kymo_schema::definition::EventClass;
 use super::Served;
 use crate::filters::Placer;
 use crate::rule::{RuleOptions, RuleTest};
-use crate::session::RecordingSession;
+use crate::session::{RecordingSession, SessionInstance};
 use crate::user_programs::{ObjectContents, UserObject};
 
 /// A session, a rule of it, and the ID of an event.
-pub(super) type ObjectTestPlace = (String, String, u16);
+pub(super) type ObjectTestPlace = (SessionInstance, String, u16);
 
 /// The test of a rule that is a user's program; else why the program cannot run it.
 pub(super) type ObjectTest = Result<JudgedTest, String>;
@@ -29,10 +29,10 @@ impl Served {
                 let RuleTest::Program { object, .. } = &rule.asks.test else { continue };
                 let Some(user) = session.objects.iter().find(|known| known.name == *object) else { continue };
                 for (id, class) in self.classes_of(rule) {
-                    let place = (session.name.clone(), rule.name.clone(), id);
+                    let place = (session.instance(), rule.name.clone(), id);
                     let test = match self.object_images.get(&place) {
                         Some(test) => test.clone(),
-                        None => self.object_test((&session.name, user), rule, &class),
+                        None => self.object_test((&session.instance(), user), rule, &class),
                     };
                     self.object_images.insert(place.clone(), test.clone());
                     all.insert(place, test);
@@ -51,7 +51,7 @@ impl Served {
 
     fn object_test(
         &mut self,
-        (session, user): (&str, &UserObject),
+        (session, user): (&SessionInstance, &UserObject),
         rule: &RuleOptions,
         class: &EventClass,
     ) -> ObjectTest {
@@ -73,7 +73,7 @@ impl Served {
     }
 
     /// The place of an object's maps.
-    fn object_place(&self, session: &str, user: &UserObject) -> Result<ObjectPlace, String> {
+    fn object_place(&self, session: &SessionInstance, user: &UserObject) -> Result<ObjectPlace, String> {
         let lane = self.program.lane();
         let gone = |problem: io::Error| problem.to_string();
         if !lane.has_objects().map_err(gone)? {
@@ -89,17 +89,18 @@ impl Served {
     pub(super) fn leave_objects(&self, sessions: &mut [RecordingSession]) {
         let lane = self.program.lane();
         for session in sessions.iter_mut().filter(|session| !session.objects.is_empty()) {
+            let instance = session.instance();
             let its = |user: &&UserObject| {
                 let is_of = |rule: &RuleOptions| matches!(&rule.asks.test, RuleTest::Program { object, .. } if *object == user.name);
                 session.rules.all().iter().filter(|rule| is_of(rule)).any(|rule| {
                     let mut tests = self.object_images.iter();
-                    tests.any(|((of, name, _), test)| *of == session.name && *name == rule.name && test.is_ok())
+                    tests.any(|((of, name, _), test)| *of == instance && *name == rule.name && test.is_ok())
                 })
             };
             let mut found = Vec::new();
             for user in session.objects.iter().filter(its) {
                 // If the memory is gone, so are the maps: the session says that the program is.
-                let Ok(Some(place)) = user.place(&session.name, lane) else { continue };
+                let Ok(Some(place)) = user.place(&session.instance(), lane) else { continue };
                 let Ok((maps, stopped)) = user.contents(place, lane) else { continue };
                 let (process, pid) = (self.who.identity.name.clone(), self.who.pid.unwrap_or(self.who.identity.pid));
                 found.push(ObjectContents { object: user.name.clone(), process, pid, maps, stopped });

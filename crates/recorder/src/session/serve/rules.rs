@@ -61,7 +61,7 @@ impl Served {
                         }
                     }
                     if rule.takes_name(&name) {
-                        let of_object = tests.get(&(session.name.clone(), rule.name.clone(), *id)).cloned();
+                        let of_object = tests.get(&(session.instance(), rule.name.clone(), *id)).cloned();
                         let judged = of_object.unwrap_or_else(|| Ok(test(&rule.asks.test)));
                         match judged.and_then(|test| Ok((test, keys(&rule.asks, class, false)?))) {
                             Ok((test, keys)) => {
