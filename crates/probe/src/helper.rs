@@ -100,6 +100,9 @@ pub struct KernelRequest {
     /// Rules about other events, of which only those are recorded that took long.
     #[serde(default)]
     pub rules: Vec<KernelRuleRequest>,
+    /// Counts beside the events.
+    #[serde(default)]
+    pub watches: Vec<WatchRequest>,
 }
 
 /// Requests of the recorder.
@@ -116,14 +119,16 @@ enum HelperRequest {
     State,
     /// To count events.
     Watch(WatchRequest),
-    /// The counts until now.
-    Counts,
+    /// The counts until now, or those with this number beside a recording.
+    Counts { beside: Option<usize> },
     /// To have the kernel measure what counting costs, or no more.
     Measure { is_on: bool },
     /// To set the limit of a kind of a rule, in nanoseconds.
     Kind { rule: usize, value: WatchValue, nanos: u64 },
     /// To ask rules no more.
     StopRules,
+    /// To count no more beside a recording.
+    StopCounts,
     /// To load an object; its file comes behind this.
     LoadObject(ObjectRequest),
     /// To detach it, and to read its tables.
@@ -547,6 +552,8 @@ struct HelpedInstance {
     unfiltered: Vec<UnfilteredEvent>,
     /// Rules that programs ask, as long as this is there.
     rules: Option<KernelRules>,
+    /// Events that are counted, as long as this is there.
+    counting: Vec<KernelCounts>,
 }
 
 impl HelperState {
@@ -589,10 +596,11 @@ impl HelperState {
                     send_files(stream, &files)?;
                 }
                 HelperRequest::Watch(request) => send(stream, &self.watch(&request))?,
-                HelperRequest::Counts => self.send_counts(stream)?,
+                HelperRequest::Counts { beside } => self.send_counts(stream, beside)?,
                 HelperRequest::Measure { is_on } => send(stream, &self.measure(is_on))?,
                 HelperRequest::Kind { rule, value, nanos } => send(stream, &self.set_kind(rule, &value, nanos))?,
                 HelperRequest::StopRules => send(stream, &self.stop_rules())?,
+                HelperRequest::StopCounts => send(stream, &self.stop_counts())?,
                 HelperRequest::Hurry { thread, is_first } => {
                     let reply = hurry(stream, thread, is_first).map_or_else(
                         |error| HelperReply::Refused { why: format!("thread {thread} cannot be hurried: {error}") },

@@ -135,6 +135,8 @@ pub struct ProbeRights {
     pub watch: bool,
     /// Rules about events, with the same fields.
     pub rules: bool,
+    /// Counts of events beside a recording, with the same fields.
+    pub counts: bool,
     /// A user's own eBPF object, which may read anything that the kernel's verifier allows; and nothing else.
     pub objects: bool,
 }
@@ -199,19 +201,20 @@ pub(crate) struct ProbedFiles {
     pub(crate) stacks: bool,
     pub(crate) watch: bool,
     pub(crate) rules: bool,
+    pub(crate) counts: bool,
     pub(crate) objects: bool,
 }
 
 impl ProbedFiles {
     /// Opens files; those that are not there have no probes.
     pub(crate) fn open(rights: ProbeRights) -> Self {
-        let ProbeRights { files, functions, stacks, watch, rules, objects } = rights;
+        let ProbeRights { files, functions, stacks, watch, rules, counts, objects } = rights;
         let open = |path: PathBuf| {
             let file = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(&path).ok()?;
             Some((path, file))
         };
         let files = files.into_iter().filter_map(open).collect();
-        Self { files, functions, stacks, watch, rules, objects }
+        Self { files, functions, stacks, watch, rules, counts, objects }
     }
 
     /// A path that leads to a file for this process.

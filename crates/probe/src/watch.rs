@@ -27,6 +27,8 @@ pub use fields::{COMPAT_CALL, FoundPath, TracepointFields, WatchKind, WatchMeani
 
 /// Programs of a request at most, of which each is at one tracepoint.
 pub const WATCHED_EVENTS_MAX: usize = 256;
+/// Questions that are counted beside a recording at most.
+pub const WATCHES_MAX: usize = 16;
 /// Keys of a row at most.
 pub const WATCH_KEYS_MAX: usize = 4;
 /// Parts of a name at most.
@@ -58,6 +60,9 @@ pub struct WatchRequest {
 pub struct WatchedEvent {
     /// The tracepoint, without its subsystem.
     pub name: String,
+    /// Its subsystem, if it is known: it tells which threads the event is about.
+    #[serde(default)]
+    pub system: String,
     /// Only events of which this is true.
     pub condition: Option<WatchCondition>,
     /// A row for each combination of these. All events have as many.
@@ -118,6 +123,8 @@ pub struct WatchCounts {
     pub unbegun: u64,
     /// Times that a program did not run, because it ran already on that CPU.
     pub missed: u64,
+    /// Nanoseconds since counting began.
+    pub counted_ns: u64,
     /// The cost of the programs.
     pub cost: WatchCost,
 }

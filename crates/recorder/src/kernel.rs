@@ -19,6 +19,7 @@
 
 mod beside;
 mod convert;
+mod counts;
 mod dump;
 mod filter;
 mod known_maps;
@@ -58,6 +59,7 @@ pub(crate) use perf_sched::MISSING;
 use crate::clock::{ClockDescription, TickSource};
 use crate::kernel::beside::{BegunBeside, HandedBeside};
 use crate::kernel::convert::{Conversion, ConvertedCpu, KernelConverter};
+use crate::kernel::counts::{CountSource, CountedQuestion};
 use crate::kernel::filter::{AskedOfKernel, EventFilters};
 use crate::kernel::perf_sched::SchedFeed;
 use crate::kernel::place::{KernelPlace, WrittenBefore};
@@ -142,6 +144,8 @@ pub(crate) struct KernelRecording {
     pace: ConverterPace,
     events: KernelEvents,
     rules: Option<RuleControl>,
+    /// The thread that reads counts.
+    counts: Option<JoinHandle<()>>,
 }
 
 /// How much of a CPU the thread that converts asks for.
@@ -169,6 +173,7 @@ struct KernelEvents {
     texts_from: Option<String>,
     stacks: Option<Arc<StackSource>>,
     rules: Option<Arc<RuleSource>>,
+    counts: Option<Arc<CountSource>>,
     /// It opens the state of the system.
     helper: SharedHelper,
     /// The texts of filters.
@@ -227,7 +232,8 @@ impl KernelRecording {
         match begun {
             Ok((shared, switches, (reader, requests, converter), events, rules)) => {
                 let pace = ConverterPace::Begins;
-                Ok(Self { shared, helper, switches, requests, reader, converter, pace, events, rules })
+                let counts = events.counts.as_ref().map(|counts| start_counts(&shared, counts)).transpose()?;
+                Ok(Self { shared, helper, switches, requests, reader, converter, pace, events, rules, counts })
             }
             Err(why) => {
                 let _ = lock(&helper).end();
@@ -251,6 +257,7 @@ impl KernelRecording {
             tracefs_absent,
             filters,
             rules: asked_rules,
+            watches,
         } = asked;
         let KernelFiles { is_resumed, header_page, page_bytes, switches, rings, probes, texts, stacks, .. } = files;
         let rule_files = files.rules;
@@ -282,10 +289,14 @@ impl KernelRecording {
         let handed = HandedBeside { texts, stacks: (stacks, stack_names), rules: (rule_files, asked_rules) };
         let begun = beside::begin(handed, (helper, beginning), clock_facts, (&shared, has_texts))?;
         let BegunBeside { texts, texts_from, stacks, rules, control, readers } = begun;
+        let counts =
+            (!watches.is_empty()).then(|| CountSource::new(watches, helper, clock.source(), (is_flight, is_resumed)));
+        let counts = counts.transpose()?.map(Arc::new);
+        shared.count(|summary| summary.watches = counts.as_ref().map(|counts| counts.summary()).unwrap_or_default());
         let helper = Arc::clone(helper);
         let filters = beginning.options.filters.clone();
         let events =
-            KernelEvents { layout, formats, probes, spools, texts, texts_from, stacks, rules, helper, filters };
+            KernelEvents { layout, formats, probes, spools, texts, texts_from, stacks, rules, counts, helper, filters };
         let about = (beginning, trace, is_resumed);
         let converter = (!is_flight).then(|| events.first_converter(about, clock, (opened, first), sched_feed));
         let converter = converter.transpose()?;
@@ -369,6 +380,9 @@ impl KernelRecording {
         if !is_read {
             return Err("the kernel's events are not read any more".to_owned());
         }
+        if let Some(counts) = &self.events.counts {
+            counts.read(&self.shared);
+        }
         let until = clock.now();
         let before = self.summary();
         let begun_ns = reader::thread_ns();
@@ -391,7 +405,7 @@ impl KernelRecording {
 
     /// Ends: all that the kernel has recorded until now is in the trace. Returns problems, in sentences.
     pub(crate) fn end(self, clock: &mut TickSource, known: Option<ClockDescription>) -> (KernelSummary, Vec<String>) {
-        let Self { shared, helper, switches, requests, reader, converter, pace, events, rules } = self;
+        let Self { shared, helper, switches, requests, reader, converter, pace, events, rules, counts } = self;
         if let Err(error) = switches.turn(false) {
             shared.problem(format!("the kernel does not stop to record: {error}"));
         }
@@ -400,6 +414,11 @@ impl KernelRecording {
                 Ok(unasked) => shared.count(|summary| summary.unasked = unasked),
                 Err(problem) => shared.problem(format!("rules of the kernel are still asked: {problem}")),
             }
+        }
+        if counts.is_some()
+            && let Err(problem) = lock(&helper).stop_counts()
+        {
+            shared.problem(format!("the kernel still counts: {problem}"));
         }
         let until = clock.now();
         // Nothing more will be known: the times that were wanted until now count for the rest.
@@ -411,6 +430,8 @@ impl KernelRecording {
             usual(&mut lock(&helper), shared.converter.load(Ordering::SeqCst));
         }
         let _ = reader.join();
+        // Before the converter ends: the last counts are in the trace.
+        counts.into_iter().for_each(|counts| _ = counts.join());
         drop((switches, events));
         if let Some(rules) = rules {
             let rules = rules.statuses();
@@ -522,6 +543,7 @@ impl KernelEvents {
             stacks,
             sched,
             rules,
+            counts: self.counts.as_ref().map(CountSource::feed),
             helper,
             filters,
         };
@@ -575,6 +597,7 @@ struct AskedEvents {
     /// Where filters run.
     filters: Vec<KernelFilterPlace>,
     rules: AskedRules,
+    watches: Vec<CountedQuestion>,
 }
 
 /// Has the helper set up the events that a session wants.
@@ -583,6 +606,7 @@ fn ask(helper: &mut Helper, beginning: &KernelBeginning<'_>, source: ClockSource
     let known = helper.events().map_err(|problem| told(&problem))?;
     let is_of_perf = known.tracefs_absent.is_some();
     let rules = asked_rules(helper, options, &known)?;
+    let watches = counts::asked(&options.watches, &known)?;
     let mut events = match is_of_perf {
         _ if options.events.is_empty() && !rules.requests.is_empty() => Vec::new(),
         true => perf_sched::chosen_of_perf(beginning, &known)?,
@@ -625,6 +649,7 @@ fn ask(helper: &mut Helper, beginning: &KernelBeginning<'_>, source: ClockSource
         stacks,
         filters: conditions,
         rules: rules.requests.clone(),
+        watches: watches.iter().map(|question| question.request.clone()).collect(),
     };
     let thread_names = if is_of_perf { perf_sched::names() } else { Vec::new() };
     let files = helper.begin(&request).map_err(|problem| told(&problem))?;
@@ -637,7 +662,8 @@ fn ask(helper: &mut Helper, beginning: &KernelBeginning<'_>, source: ClockSource
     let tracefs_absent = known.tracefs_absent.as_deref().map(perf_sched::missing);
     filters.refused(&files.unfiltered);
     let filters = filters.places;
-    Ok(AskedEvents { files, formats, events, stack_names: names, thread_names, tracefs_absent, filters, rules })
+    let stack_names = names;
+    Ok(AskedEvents { files, formats, events, stack_names, thread_names, tracefs_absent, filters, rules, watches })
 }
 
 /// The kernel's descriptions of events, by their subsystems.
@@ -721,6 +747,13 @@ fn start(
         let _ = lock(helper).hurry(thread.as_raw_nonzero().get().unsigned_abs());
     }
     Ok((reader, requests, converter))
+}
+
+/// A thread that reads counts.
+fn start_counts(shared: &Arc<KernelShared>, counts: &Arc<CountSource>) -> Result<JoinHandle<()>, String> {
+    let (shared, counts) = (Arc::clone(shared), Arc::clone(counts));
+    let thread = std::thread::Builder::new().name("kymo-counts".to_owned()).spawn(move || counts.run(&shared));
+    thread.map_err(|error| format!("no thread can be started: {error}"))
 }
 
 /// Why the helper has not done it, and a remedy.

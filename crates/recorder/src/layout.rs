@@ -4,6 +4,7 @@
 //! OUTPUT/kernel/cpu_0 cpu_1 ... state     the kernel's events
 //! OUTPUT/kernel/cpu_0_stacks ...          call stacks
 //! OUTPUT/kernel/cpu_0_rules ...           events that rules have kept
+//! OUTPUT/kernel/counts                    counts beside the events
 //! OUTPUT/programs/...                     those of programs
 //! ```
 
@@ -13,6 +14,9 @@ pub const KERNEL_FOLDER: &str = "kernel";
 pub(crate) const PROGRAMS_FOLDER: &str = "programs";
 /// The stream of the system's state.
 pub(crate) const STATE_STREAM: &str = "state";
+
+/// The stream of counts beside the events.
+pub(crate) const COUNT_STREAM: &str = "counts";
 
 /// The name of the stream of one of a CPU's ring buffers: the first, or that of events that are recorded of all threads.
 pub(crate) fn cpu_stream(ring: u8, cpu: u32) -> String {
@@ -46,7 +50,7 @@ pub(crate) fn is_kernel_stream(name: &str) -> bool {
     let is_of = |cpu: u32| {
         [cpu_stream(0, cpu), cpu_stream(1, cpu), stack_stream(cpu), rule_stream(cpu)].iter().any(|own| own == name)
     };
-    name == STATE_STREAM || cpu.is_some_and(is_of)
+    name == STATE_STREAM || name == COUNT_STREAM || cpu.is_some_and(is_of)
 }
 
 #[cfg(test)]
@@ -59,7 +63,7 @@ mod tests {
         assert!(names.iter().all(|name| is_kernel_stream(name)));
         assert_eq!(names.each_ref().map(|name| stack_cpu(name)), [None, None, None, Some(7), None]);
         assert_eq!(names.map(|name| rule_cpu(&name)), [None, None, None, None, Some(8)]);
-        assert!(is_kernel_stream("state"));
+        assert!(is_kernel_stream("state") && is_kernel_stream("counts"));
         let others = ["cpu_", "cpu_01", "cpu_1_none", "cpu_-1", "cpu_1.idx", "states", "metadata"];
         assert!(!others.into_iter().any(is_kernel_stream));
     }

@@ -51,6 +51,7 @@ pub mod tracepoints;
 pub mod trigger;
 pub mod user_programs;
 pub mod watch;
+mod watch_options;
 mod words;
 mod writing;
 

@@ -203,7 +203,7 @@ fn nanos(clock: ClockId) -> i64 {
 }
 
 /// From `CLOCK_MONOTONIC` to the time since 1970: where the first clock is read twice, the other one is between.
-fn clock_offset_ns() -> i64 {
+pub(crate) fn clock_offset_ns() -> i64 {
     let compare = |_| {
         let (before, unix, after) = (nanos(ClockId::Monotonic), nanos(ClockId::Realtime), nanos(ClockId::Monotonic));
         (after - before, unix - before - (after - before) / 2)

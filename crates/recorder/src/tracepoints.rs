@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::kernel_filter::KernelFilterPlace;
 use crate::probes::ProbePlan;
 use crate::rule::{RuleOptions, RuleStatus};
+use crate::watch_options::WatchOptions;
 
 /// Bytes of each CPU's ring buffer, unless others are asked for.
 pub const RING_BYTES: u64 = 8 << 20;
@@ -40,6 +41,9 @@ pub struct KernelOptions {
     /// Rules about other events, of which only those are recorded that took long.
     #[serde(default)]
     pub rules: Vec<RuleOptions>,
+    /// Questions that are counted beside the events.
+    #[serde(default)]
+    pub watches: Vec<WatchOptions>,
 }
 
 /// Call stacks beside the kernel's events.
@@ -149,9 +153,35 @@ pub struct KernelSummary {
     pub ruled_lost: u64,
     /// Times that the kernel did not ask a rule about an event, because it was asking already on that CPU.
     pub unasked: u64,
+    /// Counts beside the events.
+    pub watches: Vec<WatchSummary>,
     /// Rules that the kernel asks. A session tells them with its others.
     #[serde(skip)]
     pub rules: Vec<RuleStatus>,
+}
+
+/// Counts of a question beside a recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WatchSummary {
+    /// The name of the question.
+    pub name: String,
+    /// The question with its columns, as it was written.
+    pub words: String,
+    /// Events that were counted.
+    pub events: u64,
+    /// Rows with events.
+    pub rows: u64,
+    /// Events without a row, because the map was full.
+    pub map_full: u64,
+    /// Times that a program did not run, because it ran already on that CPU.
+    pub interrupted: u64,
+    /// Events that end something of which no begin is known; `None`: the question is about single events.
+    pub unbegun: Option<u64>,
+    /// All counts were read; otherwise those are the last that could be.
+    pub is_complete: bool,
+    /// Remarks for people.
+    pub notes: Vec<String>,
 }
 
 /// The events that patterns mean.

@@ -7,8 +7,11 @@
 //! The asking process has no rights and needs none: the kernel's description of its types may be read by all. The helper looks
 //! names up again, and makes the programs ([`kymo_probe::watch`]).
 
+pub(crate) mod events;
 pub(crate) mod names;
+mod options;
 mod totals;
+mod trace;
 pub(crate) mod words;
 
 use kymo_probe::helper::Helper;
@@ -19,29 +22,20 @@ use kymo_probe::watch::{
 };
 pub use kymo_probe::watch::{WatchCost, WatchMeaning};
 
+/// A trace of counts cannot be written.
+pub use kymo_writer::WriteError as WatchTraceProblem;
 use names::BoundCondition;
 pub use totals::{HistogramBar, WatchGroup, WatchHistogram, WatchKey, WatchTotals};
+pub use trace::WatchTrace;
 pub use words::WatchQuestion;
 
 use crate::tracepoints::chosen;
+pub use crate::watch_options::{WatchColumns, WatchOptions};
 
 /// Rows of a map, unless others are asked for.
 const ROWS: u32 = 1 << 14;
 /// Rows with a histogram: each bucket of a key has one.
 const BUCKET_ROWS: u32 = 1 << 16;
-
-/// The columns of an answer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WatchColumns {
-    /// Fields: a row for each combination of their values.
-    pub by: Vec<String>,
-    /// A field that is added up.
-    pub sum: Option<String>,
-    /// A field whose distribution is counted.
-    pub histogram: Option<String>,
-    /// Rows that the kernel keeps, at most.
-    pub rows: Option<u32>,
-}
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,10 +69,9 @@ impl From<String> for WatchProblem {
     }
 }
 
-/// Events that are counted, as long as this is there.
-#[derive(Debug)]
-pub struct Watcher {
-    helper: Helper,
+/// The meaning of counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountedColumns {
     /// Columns of keys.
     pub keys: Vec<WatchColumn>,
     /// The column of sums.
@@ -87,12 +80,20 @@ pub struct Watcher {
     pub histogram: Option<WatchColumn>,
     /// Names of the events, as `SYSTEM:NAME`.
     pub events: Vec<String>,
-    /// Remarks for people.
-    pub notes: Vec<String>,
     /// Something begins and ends.
     pub is_pair: bool,
     /// Sums that come before that of the distribution.
     histogram_sum: Option<usize>,
+}
+
+/// Events that are counted, as long as this is there.
+#[derive(Debug)]
+pub struct Watcher {
+    helper: Helper,
+    /// The meaning of the counts.
+    pub columns: CountedColumns,
+    /// Remarks for people.
+    pub notes: Vec<String>,
 }
 
 impl Watcher {
@@ -109,9 +110,8 @@ impl Watcher {
         let names = EventList::new(&types, known.map(|known| known.events));
         let mut plan = QuestionPlan::new(question, columns, &names)?;
         helper.watch(&plan.request(columns.rows))?;
-        let QuestionPlan { keys, sum, histogram, events, notes, histogram_sum, .. } = plan;
-        let is_pair = question.since.is_some();
-        Ok(Self { helper, keys, sum, histogram, events, notes, is_pair, histogram_sum })
+        let (columns, notes) = plan.counted();
+        Ok(Self { helper, columns, notes })
     }
 
     /// From now on, the kernel measures its programs; or it does no more. Measuring itself takes time at each event.
@@ -130,9 +130,24 @@ impl Watcher {
     /// The helper does not answer.
     pub fn totals(&mut self) -> Result<WatchTotals, HelperProblem> {
         let counts = self.helper.counts()?;
-        Ok(WatchTotals::new(counts, self))
+        Ok(WatchTotals::new(counts, &self.columns))
     }
 }
+
+/// What to count beside a recording, for the helper, and the meaning of the counts; with remarks for people. `known` are the events of the
+/// kernel, if tracefs tells them.
+pub(crate) fn asked(options: &WatchOptions, known: Option<&[String]>) -> Result<AskedCounts, String> {
+    let types = WatchableEvents::of_this_kernel()?;
+    let list = EventList::new(&types, known.map(<[String]>::to_vec));
+    let question = WatchQuestion::parse(&options.question)?;
+    let mut plan = QuestionPlan::new(&question, &options.columns, &list)?;
+    let request = plan.request(options.columns.rows);
+    let (columns, notes) = plan.counted();
+    Ok((request, columns, notes))
+}
+
+/// A request, the meaning of its counts, and remarks.
+pub(crate) type AskedCounts = (WatchRequest, CountedColumns, Vec<String>);
 
 /// Events that can be counted.
 pub(crate) struct EventList<'t> {
@@ -190,6 +205,7 @@ struct QuestionPlan {
     events: Vec<String>,
     notes: Vec<String>,
     histogram_sum: Option<usize>,
+    is_pair: bool,
 }
 
 /// Paths of a question that are the same for all of its events.
@@ -241,7 +257,7 @@ impl QuestionPlan {
             ));
         }
         let paths = ColumnPaths::of(columns, events.len() > 1)?;
-        let mut plan = Self::empty(&paths);
+        let mut plan = Self::empty(&paths, question.since.is_some());
         if undescribed > 0 {
             plan.notes
                 .push(format!("the kernel does not describe the arguments of {undescribed} more of these events"));
@@ -262,12 +278,18 @@ impl QuestionPlan {
         Ok(plan)
     }
 
-    fn empty(paths: &ColumnPaths) -> Self {
+    fn empty(paths: &ColumnPaths, is_pair: bool) -> Self {
         let (_, histogram_sum) = paths.sums();
         let (watched, begins, keys) = (Vec::new(), Vec::new(), Vec::new());
         let (events, notes) = (Vec::new(), Vec::new());
         let shared = Vec::new();
-        Self { watched, begins, shared, keys, sum: None, histogram: None, events, notes, histogram_sum }
+        Self { watched, begins, shared, keys, sum: None, histogram: None, events, notes, histogram_sum, is_pair }
+    }
+
+    /// The meaning of the counts, and remarks for people.
+    fn counted(self) -> (CountedColumns, Vec<String>) {
+        let Self { keys, sum, histogram, events, notes, histogram_sum, is_pair, .. } = self;
+        (CountedColumns { keys, sum, histogram, events, is_pair, histogram_sum }, notes)
     }
 
     fn request(&mut self, rows: Option<u32>) -> WatchRequest {
@@ -324,7 +346,16 @@ impl QuestionPlan {
         let name = bare(event).to_owned();
         let (sums, _) = paths.sums();
         let (keys_of, histogram_of) = (paths.keys.clone(), paths.histogram.clone());
-        self.watched.push(WatchedEvent { name, condition, keys: keys_of, sums, histogram: histogram_of, since });
+        let system = event.split_once(':').map_or("", |(system, _)| system).to_owned();
+        self.watched.push(WatchedEvent {
+            name,
+            system,
+            condition,
+            keys: keys_of,
+            sums,
+            histogram: histogram_of,
+            since,
+        });
         self.events.push(event.to_owned());
         if self.watched.len() == 1 {
             (self.keys, self.sum, self.histogram) = (told_apart(keys, &paths.keys), sum, histogram);
@@ -360,6 +391,11 @@ impl QuestionPlan {
 }
 
 impl WatchColumn {
+    /// Its values are texts, or have names.
+    fn is_told_in_words(&self) -> bool {
+        self.is_text || self.meaning == WatchMeaning::Event || !self.labels.is_empty()
+    }
+
     /// The same column for another event; or what its values are not.
     fn join(&mut self, other: &Self) -> Result<(), &'static str> {
         if self.is_text != other.is_text || self.labels != other.labels {

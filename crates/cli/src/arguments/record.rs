@@ -51,7 +51,7 @@ pub(crate) struct RecordArguments {
     /// <config>; see docs/policies.md
     #[arg(long, value_name = "FILE", conflicts_with_all = ["events", "level", "process", "filter", "format", "mode", "lane_size",
         "pool_size", "context", "rotate_size", "rotate_time", "keep", "triggers", "rules", "capture_output", "prepare", "to",
-        "flush_every", "detach", "packets", "kernel", "kernel_rules", "uprobes", "usdt", "kprobes"])]
+        "flush_every", "detach", "packets", "kernel", "kernel_rules", "watches", "uprobes", "usdt", "kprobes"])]
     pub(crate) policy: Option<PathBuf>,
     /// Where the events go
     #[arg(long, value_enum, value_name = "PLACE", default_value = "file")]
@@ -178,6 +178,11 @@ pub(crate) struct SessionArguments {
     /// limits; see docs/kernel.md; repeatable
     #[arg(long = "kernel-only", value_name = "RULE")]
     pub(crate) kernel_rules: Vec<String>,
+    /// Count events of the kernel beside those that are recorded, as `kymo watch` does: `syscalls --by name --hist took`. Counts
+    /// of each second, and of all at the end, are events `watch:row` and `watch:total` of the trace; a name may stand before the
+    /// question: `calls: syscalls --by name`; see docs/watch.md; repeatable
+    #[arg(long = "watch", value_name = "QUESTION")]
+    pub(crate) watches: Vec<String>,
     /// Record the calls of functions of any program or library, as events `FILE:FUNCTION`, with the arguments that its debug
     /// information (DWARF) describes: `./app:parse_*`, `libc.so.6:getenv`, `./app:0x1139`; `%return` behind it records the
     /// results, `(ARGUMENT[:TYPE],...)` chooses arguments; repeatable. Like `--kernel`, this needs root's rights
@@ -244,6 +249,7 @@ impl SessionArguments {
             ("--kernel-of", !self.kernel_of.is_empty()),
             ("--kernel-filter", !self.kernel_filters.is_empty()),
             ("--kernel-only", !self.kernel_rules.is_empty()),
+            ("--watch", !self.watches.is_empty()),
             ("--uprobe", !self.uprobes.is_empty()),
             ("--usdt", !self.usdt.is_empty()),
             ("--kprobe", !self.kprobes.is_empty()),

@@ -1,6 +1,7 @@
 //! The arguments of `kymo watch`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -12,6 +13,7 @@ Examples:
   kymo watch sched_switch --by next_comm                 a live table on a terminal, until Ctrl-C
   kymo watch syscalls --by name --hist took              how long system calls take, by call
   kymo watch syscalls --by comm,name --duration 5s --json | jq .rows
+  kymo watch syscalls --by name --output counts          the counts of each second as a trace, for SQL and the viewer
   kymo watch 'net:netif_receive_skb when skb->dev->name == \"lo\"' --sum len
   kymo watch 'block_rq_complete since block_rq_issue by rq' --hist took
   kymo watch 'sched_switch over 1ms since sched_waking by next_tid=tid' --by next_comm
@@ -63,6 +65,9 @@ pub(crate) struct WatchArguments {
     /// Print one JSON object for each time, and one at the end
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write the counts of each `--every` (default: 1s) and the totals as events of a trace, too
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
     /// Count while this command runs: all of the system
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

@@ -36,6 +36,8 @@ const STACKS: &str = "stacks";
 const WATCH: &str = "watch";
 /// The same of rules about the kernel's events.
 const RULES: &str = "rules";
+/// The same of counts beside a recording.
+const COUNTS: &str = "counts";
 /// The same of a user's eBPF object, and of nothing else.
 const OBJECTS: &str = "objects";
 
@@ -54,9 +56,10 @@ pub(crate) fn become_helper(words: &[OsString]) -> Option<u8> {
     let most = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
     let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, most);
     let said = |wanted: &str| rights.iter().any(|word| word == wanted);
-    let [functions, stacks, watch, rules, objects] = [FUNCTIONS, STACKS, WATCH, RULES, OBJECTS].map(said);
+    let [functions, stacks, watch, rules, counts, objects] =
+        [FUNCTIONS, STACKS, WATCH, RULES, COUNTS, OBJECTS].map(said);
     let files = rights.iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
-    help(&listener, user, ProbeRights { files, functions, stacks, watch, rules, objects });
+    help(&listener, user, ProbeRights { files, functions, stacks, watch, rules, counts, objects });
     Some(0)
 }
 
@@ -101,6 +104,7 @@ fn start(rights: &ProbeRights, user: u32) -> Result<String, StopReason> {
         .args(rights.stacks.then_some(STACKS))
         .args(rights.watch.then_some(WATCH))
         .args(rights.rules.then_some(RULES))
+        .args(rights.counts.then_some(COUNTS))
         .args(rights.objects.then_some(OBJECTS))
         .args(&rights.files)
         .env_clear()

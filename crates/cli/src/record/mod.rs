@@ -11,6 +11,7 @@ mod console;
 mod doctor;
 mod kernel;
 mod kernel_list;
+mod kernel_options;
 mod limit;
 mod objects;
 mod place;

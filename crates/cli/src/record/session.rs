@@ -11,12 +11,9 @@ use kymo_recorder::client::{Client, ClientProblem, nonsense};
 use kymo_recorder::doctor::{self, DoctorFinding};
 use kymo_recorder::packets::{self, PacketOptions, PacketProblem, PacketRecording, PacketSource};
 use kymo_recorder::prepare::PreparedCounters;
-use kymo_recorder::probes::{ProbeRights, ProbeWords};
 use kymo_recorder::program::namespaces::{NAMES, NamespaceKinds};
 use kymo_recorder::protocol::{Keep, RecorderReply, RecorderRequest, SessionOptions, SessionSummary, TraceDialect};
-use kymo_recorder::rule::RuleOptions;
 use kymo_recorder::select::{SelectionRule, SelectionStep, SessionSelection, StepKind};
-use kymo_recorder::tracepoints::{self, KernelOptions, StackOptions};
 use kymo_session::TraceCounters;
 use rustix::io::Errno;
 
@@ -26,9 +23,9 @@ use super::place::{self, ConsolePlace, TemporaryFolder};
 use super::show::SessionFacts;
 use super::signals::{Signals, forward};
 use super::streams::Passed;
-use super::{RecordProblem, show, this_program, warn};
+use super::{RecordProblem, kernel_options, show, this_program, warn};
 use crate::CommandOutcome;
-use crate::arguments::{self, KernelTexts, LossMode, RecordArguments, RuleArguments, SessionArguments};
+use crate::arguments::{self, LossMode, RecordArguments, RuleArguments, SessionArguments};
 use crate::message::plain_output;
 use crate::message::write_line;
 use crate::stop::StopReason;
@@ -586,47 +583,8 @@ fn options(
         counters: Vec::new(),
         drains: false,
         flush_ms: None,
-        kernel: kernel(arguments)?,
+        kernel: kernel_options::of(arguments)?,
     })
-}
-
-/// Events of the kernel and probes, if some are wanted: starts the helper that may read them.
-fn kernel(arguments: &SessionArguments) -> Result<Option<KernelOptions>, StopReason> {
-    let words = ProbeWords {
-        functions: arguments.uprobes.clone(),
-        usdt: arguments.usdt.clone(),
-        kernel: arguments.kprobes.clone(),
-    };
-    let rules = RuleOptions::parse_of_kernel(&arguments.kernel_rules)
-        .map_err(|problem| StopReason::Expression(format!("error: rule: {problem}")))?;
-    if !arguments.kernel_of.is_empty() && arguments.kernel.is_none() && rules.is_empty() {
-        let what = "`--kernel-of` chooses processes for `--kernel` or `--kernel-only`";
-        return Err(StopReason::Usage(what.to_owned()));
-    }
-    if arguments.kernel.is_none() && words.is_empty() && rules.is_empty() {
-        let what = "`--kernel-buffer` is the memory for events of the kernel and of probes: `--kernel` or `--uprobe` records some";
-        return arguments.kernel_buffer.map_or(Ok(None), |_| Err(StopReason::Usage(what.to_owned())));
-    }
-    let filters = super::kernel_list::filters(arguments)?;
-    let rights = words.rights().map_err(StopReason::Usage)?;
-    let rights = ProbeRights { stacks: arguments.stacks.is_some(), rules: !rules.is_empty(), ..rights };
-    super::kernel::become_user(&rights)?;
-    let probes = words.plan().map_err(StopReason::Usage)?;
-    probes.notes.iter().for_each(|note| write_line(&format!("note: {note}")));
-    let stacks = arguments
-        .stacks
-        .as_ref()
-        .map(|words| StackOptions::of(words.iter().map(|word| word.trim()).filter(|word| !word.is_empty())));
-    let stacks = stacks.transpose().map_err(StopReason::Usage)?;
-    let events = match &arguments.kernel {
-        Some(words) => super::kernel_list::patterns(words),
-        None => tracepoints::patterns(tracepoints::PROGRAMS.split_ascii_whitespace()),
-    };
-    let ring_bytes = arguments.kernel_buffer.unwrap_or(tracepoints::RING_BYTES);
-    let scope = super::scope::find(&arguments.kernel_of, !arguments.command.is_empty())?;
-    let texts = arguments.kernel_texts == KernelTexts::Read;
-    let helper = super::kernel::helper(&rights)?;
-    Ok(Some(KernelOptions { helper, events, ring_bytes, texts, scope, probes, stacks, filters, rules }))
 }
 
 /// Sockets for the packets, if some are wanted.

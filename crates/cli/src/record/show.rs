@@ -7,7 +7,7 @@ use kymo_recorder::packets::PacketCounts;
 use kymo_recorder::protocol::{LostEvents, SessionSummary};
 use kymo_recorder::rule::{RuleStatus, RuleTest};
 use kymo_recorder::select::{SelectionRule, SubjectRule};
-use kymo_recorder::tracepoints::KernelSummary;
+use kymo_recorder::tracepoints::{KernelSummary, WatchSummary};
 use kymo_recorder::trigger::{TriggerEffect, TriggerFiring, TriggerOptions, TriggerScope, TriggerStatus};
 use kymo_schema::level::LogLevel;
 use kymo_session::TraceCounters;
@@ -173,7 +173,13 @@ fn kernel(kernel: &KernelSummary) -> String {
         source => format!("  state     at the beginning is from {source}{}\n", why.unwrap_or_default()),
     };
     let tracefs = kernel.tracefs_absent.as_ref().map_or_else(String::new, |why| format!("  tracefs   {why}\n"));
-    told + &filters(kernel) + &tracefs + &state + &unknown + &absent.unwrap_or_default() + &stacks(kernel)
+    told + &filters(kernel)
+        + &watches(kernel)
+        + &tracefs
+        + &state
+        + &unknown
+        + &absent.unwrap_or_default()
+        + &stacks(kernel)
 }
 
 /// Where filters ran, and how many events the recorder read and did not keep.
@@ -184,6 +190,20 @@ fn filters(kernel: &KernelSummary) -> String {
     let places = counted_places(&kernel.filters);
     let filtered = counted(kernel.filtered, "event");
     format!("  filters   {places}; the recorder let go of {filtered} that the kernel recorded\n")
+}
+
+/// Counts beside the events.
+fn watches(kernel: &KernelSummary) -> String {
+    let line = |watch: &WatchSummary| {
+        let (events, rows) = (counted(watch.events, "event"), counted(watch.rows, "row"));
+        let unbegun = watch.unbegun.filter(|events| *events > 0);
+        let unbegun = unbegun.map(|events| format!(", and {} without a known begin", grouped(events)));
+        let unread = if watch.is_complete { "" } else { ", and those that could not be read at the end" };
+        let notes: String = watch.notes.iter().map(|note| format!("            {note}\n")).collect();
+        let WatchSummary { name, words, .. } = watch;
+        format!("  counted   {name}: {events} in {rows}{}{unread} ({words})\n{notes}", unbegun.unwrap_or_default())
+    };
+    kernel.watches.iter().map(line).collect()
 }
 
 /// Call stacks, or why there are none.
@@ -220,7 +240,13 @@ fn kernel_losses(kernel: &KernelSummary) -> Option<String> {
     let unasked = unasked.map(|times| {
         format!("{} that interrupted the rules of the kernel, which were not asked about them", counted(times, "event"))
     });
-    let said: Vec<String> = said.chain(texts).chain(stacks).chain(ruled).chain(unasked).collect();
+    let uncounted = kernel.watches.iter().flat_map(|watch| {
+        let full = "were not counted, as the map is full (`--rows` makes a larger one)";
+        let busy = "were not counted, as they interrupted the program that counts";
+        let parts = [(watch.map_full, full), (watch.interrupted, busy)].into_iter().filter(|(count, _)| *count > 0);
+        parts.map(|(count, why)| format!("{} of `{}` {why}", counted(count, "event"), watch.name))
+    });
+    let said: Vec<String> = said.chain(texts).chain(stacks).chain(ruled).chain(unasked).chain(uncounted).collect();
     (!said.is_empty()).then(|| said.join("; "))
 }
 

@@ -9,10 +9,14 @@
 mod show;
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use kymo_recorder::kernel::ProbeRights;
-use kymo_recorder::watch::{HelperProblem, WatchColumns, WatchProblem, WatchQuestion, WatchTotals, Watcher};
+use kymo_recorder::watch::{
+    HelperProblem, WatchColumns, WatchOptions, WatchProblem, WatchQuestion, WatchTotals, WatchTrace, WatchTraceProblem,
+    Watcher,
+};
 
 use super::RecordProblem;
 use super::child::ChildProcess;
@@ -29,8 +33,8 @@ const LOOK: Duration = Duration::from_millis(10);
 /// The kernel measures its programs this long, and again after the next time.
 const MEASURED: Duration = Duration::from_millis(50);
 const MEASURED_EVERY: Duration = Duration::from_secs(1);
-/// Between two tables on a terminal.
-const LIVE: Duration = Duration::from_secs(1);
+/// Between two tables on a terminal, and between the counts of a trace.
+const EACH: Duration = Duration::from_secs(1);
 
 pub(super) fn run(arguments: &WatchArguments) -> Result<CommandOutcome, RecordProblem> {
     let question = WatchQuestion::parse(&arguments.question).map_err(|problem| told(&problem))?;
@@ -46,11 +50,21 @@ pub(super) fn run(arguments: &WatchArguments) -> Result<CommandOutcome, RecordPr
     };
     let watcher = Watcher::begin(&helper, &question, &columns).map_err(refused)?;
     watcher.notes.iter().for_each(|note| write_line(&format!("note: {note}")));
+    let options = WatchOptions::of(&arguments.question, &question, &columns);
+    let trace = arguments.output.as_deref().map(|folder| {
+        let trace = WatchTrace::create(folder, &options, &watcher.columns);
+        trace.map_err(|problem| unwritten(folder, &problem))
+    });
+    let trace = trace.transpose()?;
     let child = match &arguments.command[..] {
         [] => None,
         words => Some(ChildProcess::start_alone(words).map_err(|error| not_started(words, &error))?),
     };
-    Watching::new(watcher, arguments).run(&signals, child.as_ref())
+    Watching::new(watcher, trace, arguments).run(&signals, child.as_ref())
+}
+
+fn unwritten(folder: &Path, problem: &WatchTraceProblem) -> RecordProblem {
+    StopReason::unanswerable(&format!("{}: {problem}", folder.display())).into()
 }
 
 /// A problem of the question, in lines.
@@ -74,6 +88,8 @@ fn not_started(words: &[std::ffi::OsString], error: &io::Error) -> StopReason {
 /// Counting, until it ends.
 struct Watching<'a> {
     watcher: Watcher,
+    /// A trace of the counts.
+    trace: Option<WatchTrace>,
     arguments: &'a WatchArguments,
     begun: Instant,
     /// When the kernel began to measure, or has stopped.
@@ -87,13 +103,13 @@ struct Watching<'a> {
 }
 
 impl<'a> Watching<'a> {
-    fn new(watcher: Watcher, arguments: &'a WatchArguments) -> Self {
+    fn new(watcher: Watcher, trace: Option<WatchTrace>, arguments: &'a WatchArguments) -> Self {
         let begun = Instant::now();
         // Lines that are longer than the terminal cannot be drawn again.
         let is_live = !arguments.json && !arguments.wide && io::stdout().is_terminal();
-        let every = arguments.every.map(Duration::from_nanos).or(is_live.then_some(LIVE));
+        let every = arguments.every.map(Duration::from_nanos).or((is_live || trace.is_some()).then_some(EACH));
         let shown = (WatchTotals::default(), begun);
-        Self { watcher, arguments, begun, measured: (false, begun), shown, every, is_live, lines: 0 }
+        Self { watcher, trace, arguments, begun, measured: (false, begun), shown, every, is_live, lines: 0 }
     }
 
     fn run(mut self, signals: &Signals, child: Option<&ChildProcess>) -> Result<CommandOutcome, RecordProblem> {
@@ -165,11 +181,13 @@ impl<'a> Watching<'a> {
             Err(problem) => problem,
         };
         let (last, at) = std::mem::replace(&mut self.shown, (WatchTotals::default(), self.begun));
+        let all = at - self.begun;
         if at == self.begun {
+            self.finish_trace(&last, all, false)?;
             return Err(broken(problem));
         }
-        let all = at - self.begun;
         self.print(&Interval { counts: &last, time: all, all, is_final: true, is_complete: false })?;
+        self.finish_trace(&last, all, false)?;
         let time = crate::show::duration(all.as_nanos() as i128);
         write_line(&format!("error: {problem}\nhelp: the counts are those of the first {time}"));
         Ok(false)
@@ -180,26 +198,59 @@ impl<'a> Watching<'a> {
         let now = Instant::now();
         let interval = totals.since(&self.shown.0);
         let (all, last) = (now - self.begun, now - self.shown.1);
+        if !is_final {
+            self.trace_interval(&interval, last)?;
+        }
         let is_whole = is_final || self.is_live;
         let counts = if is_whole { &totals } else { &interval };
         let time = if is_whole { all } else { last };
-        self.print(&Interval { counts, time, all, is_final, is_complete: true })?;
+        if is_final || self.shows_each() {
+            self.print(&Interval { counts, time, all, is_final, is_complete: true })?;
+        }
+        if is_final {
+            self.finish_trace(&totals, all, true)?;
+        }
         self.shown = (totals, now);
         Ok(())
     }
 
+    /// Whether counts are shown before the end.
+    fn shows_each(&self) -> bool {
+        self.is_live || self.arguments.every.is_some()
+    }
+
+    /// Writes the counts of a time that ends now.
+    fn trace_interval(&mut self, counts: &WatchTotals, time: Duration) -> Result<(), RecordProblem> {
+        let written = self.trace.as_mut().map_or(Ok(()), |trace| trace.interval(counts, nanos(time)));
+        written.map_err(|problem| self.unwritten(&problem))
+    }
+
+    fn finish_trace(&mut self, counts: &WatchTotals, time: Duration, is_complete: bool) -> Result<(), RecordProblem> {
+        let Some(trace) = self.trace.take() else { return Ok(()) };
+        trace.finish(counts, nanos(time), is_complete).map_err(|problem| self.unwritten(&problem))?;
+        if let Some(folder) = &self.arguments.output {
+            write_line(&format!("counts are in {}", folder.display()));
+        }
+        Ok(())
+    }
+
+    fn unwritten(&self, problem: &WatchTraceProblem) -> RecordProblem {
+        unwritten(self.arguments.output.as_deref().unwrap_or(Path::new("")), problem)
+    }
+
     /// Shows the counts since the last time, which is not over: all times together have all counts.
     fn show_rest(&mut self, totals: &WatchTotals) -> Result<(), RecordProblem> {
-        if self.every.is_none() || self.is_live {
-            return Ok(());
-        }
         let (rest, now) = (totals.since(&self.shown.0), Instant::now());
         let (all, time) = (now - self.begun, now - self.shown.1);
+        self.trace_interval(&rest, time)?;
+        if self.is_live || !self.shows_each() {
+            return Ok(());
+        }
         self.print(&Interval { counts: &rest, time, all, is_final: false, is_complete: true })
     }
 
     fn print(&mut self, told: &Interval<'_>) -> Result<(), RecordProblem> {
-        let view = WatchView { watcher: &self.watcher, arguments: self.arguments };
+        let view = WatchView { columns: &self.watcher.columns, arguments: self.arguments };
         if self.arguments.json {
             writeln!(plain_output(), "{}", view.json(told))?;
         } else {
@@ -233,6 +284,10 @@ impl<'a> Watching<'a> {
         }
         out.flush()
     }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The helper is gone before any count was read.

@@ -98,6 +98,10 @@ mod view;
 mod view_record;
 #[cfg(target_os = "linux")]
 mod watch;
+#[cfg(target_os = "linux")]
+mod watch_record;
+#[cfg(target_os = "linux")]
+mod watch_trace;
 
 /// Not a test, but what tests record: it is started with words that choose it alone. It stands here as its thread is
 /// called by its whole name, of which the system keeps 15 bytes.

@@ -14,7 +14,7 @@ use crate::recorded::Place;
 use crate::terminal::terminal;
 
 /// Whether the kernel can count here; otherwise it is said why not.
-fn can_watch(place: &Place) -> bool {
+pub fn can_watch(place: &Place) -> bool {
     let output = place.kymo(&["watch", "sched_switch", "--", "true"]).output().expect("it starts");
     let told = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
@@ -25,7 +25,7 @@ fn can_watch(place: &Place) -> bool {
 }
 
 /// JSON objects, one a line, among other lines.
-fn objects(output: &Output) -> Vec<Value> {
+pub fn objects(output: &Output) -> Vec<Value> {
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8_lossy(&output.stdout);
     let lines = text.lines().filter(|line| line.starts_with('{'));
@@ -378,7 +378,7 @@ fn is_gone(is_there: impl Fn() -> bool) {
 }
 
 /// The process that a command has started with its rights.
-fn helper_of(kymo: u32) -> Option<u32> {
+pub fn helper_of(kymo: u32) -> Option<u32> {
     let mark = format!("kymo-kernel-{kymo}-");
     let processes = std::fs::read_dir("/proc").expect("it is there").flatten();
     processes.filter_map(|process| process.file_name().to_str()?.parse::<u32>().ok()).find(|process| {

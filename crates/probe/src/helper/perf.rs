@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kymo_ftrace::perf_sched::PERF_EVENTS;
 
-use super::set_up::{STACKS_OF_RING, open_stacks, rules};
+use super::set_up::{STACKS_OF_RING, counting, open_stacks, rules};
 use super::{HelpedInstance, HelperReply, KernelRequest};
 use crate::perf_sched::{SchedEvents, is_possible};
 use crate::probes::ProbedFiles;
@@ -42,6 +42,7 @@ pub(super) fn set_up(request: KernelRequest, files: &ProbedFiles) -> Result<Help
     }
     let (sched, stacks) = open(request.ring_bytes, request.stacks.as_ref())?;
     let rules = rules(&request, files, None)?;
+    let counting = counting(&request, files, None)?;
     let (instances, formats) = (Vec::new(), Vec::new());
     let sched = Some(sched);
     Ok(HelpedInstance {
@@ -55,6 +56,7 @@ pub(super) fn set_up(request: KernelRequest, files: &ProbedFiles) -> Result<Help
         spools: BTreeMap::new(),
         unfiltered: Vec::new(),
         rules,
+        counting,
     })
 }
 

@@ -12,6 +12,7 @@ use crate::rules::KernelRules;
 use crate::stacks::{STACK_EVENTS_MAX, StackEvents, StackPoint, StackRequest, StackSources};
 use crate::thread_limit::{OF_THREADS, ThreadLimit, WAKING};
 use crate::tracefs::{TraceFs, TraceFsProblem, TraceInstance};
+use crate::watch::{KernelCounts, WATCHES_MAX};
 
 /// Bytes of a ring buffer at most, for each CPU.
 const RING_MAX: u64 = 4 << 30;
@@ -40,13 +41,15 @@ pub(super) fn set_up(fs: &TraceFs, request: KernelRequest, files: &ProbedFiles) 
     let (instances, limit, texts) = make_instances(fs, &request, (&formats, &filters), files, &mut unfiltered)?;
     // Where no event is about threads, nothing has limited them until now.
     let limit = match (limit, &request.processes) {
-        (None, Some(processes)) if request.stacks.is_some() || !request.rules.is_empty() => {
+        (None, Some(processes)) if request.stacks.is_some() || asks_of_threads(&request) => {
             Some(ThreadLimit::follow(|| Ok(threads(processes))))
         }
         (limit, _) => limit,
     };
-    let rules = match rules(&request, files, limit.as_ref()) {
-        Ok(rules) => rules,
+    let begun = rules(&request, files, limit.as_ref())
+        .and_then(|rules| Ok((rules, counting(&request, files, limit.as_ref())?)));
+    let (rules, counting) = match begun {
+        Ok(begun) => begun,
         Err(why) => {
             let _ = take_down(Some(fs), instances, &request);
             return Err(why);
@@ -67,12 +70,18 @@ pub(super) fn set_up(fs: &TraceFs, request: KernelRequest, files: &ProbedFiles) 
         spools: BTreeMap::new(),
         unfiltered,
         rules,
+        counting,
     })
+}
+
+/// Whether rules or counts are about some threads.
+fn asks_of_threads(request: &KernelRequest) -> bool {
+    !request.rules.is_empty() || !request.watches.is_empty()
 }
 
 /// Whether there are programs that ask which threads are recorded.
 fn has_programs(request: &KernelRequest) -> bool {
-    request.texts || request.stacks.is_some() || !request.rules.is_empty()
+    request.texts || request.stacks.is_some() || asks_of_threads(request)
 }
 
 /// Asks rules from now on, if there are some.
@@ -89,6 +98,25 @@ pub(super) fn rules(
     }
     let limit = limit.map(|limit| limit.as_ref().map_err(String::clone)).transpose()?;
     KernelRules::begin(&request.rules, request.ring_bytes / RULES_OF_RING, limit).map(Some)
+}
+
+/// Counts from now on what is to be counted beside the events.
+pub(super) fn counting(
+    request: &KernelRequest,
+    files: &ProbedFiles,
+    limit: Option<&Result<ThreadLimit, String>>,
+) -> Result<Vec<KernelCounts>, String> {
+    if !request.watches.is_empty() && !files.counts {
+        return Err("the command that started the helper counts no events".to_owned());
+    }
+    if request.watches.len() > WATCHES_MAX {
+        return Err(format!("at most {WATCHES_MAX} questions are counted at a time"));
+    }
+    if request.watches.is_empty() {
+        return Ok(Vec::new());
+    }
+    let limit = limit.map(|limit| limit.as_ref().map_err(String::clone)).transpose()?;
+    request.watches.iter().map(|watch| KernelCounts::begin(watch, limit)).collect()
 }
 
 /// Threads that are recorded, or why they cannot be told; `None`: all are, or no program asks.

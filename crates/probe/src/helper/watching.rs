@@ -41,7 +41,32 @@ impl Helper {
     ///
     /// The helper's.
     pub fn counts(&mut self) -> Result<WatchCounts, HelperProblem> {
-        let mut reply = self.ask(&HelperRequest::Counts)?;
+        self.all_counts(None)
+    }
+
+    /// The same of counts beside a recording, by their place in its request.
+    ///
+    /// # Errors
+    ///
+    /// The helper's.
+    pub fn counts_beside(&mut self, number: usize) -> Result<WatchCounts, HelperProblem> {
+        self.all_counts(Some(number))
+    }
+
+    /// Counts no more beside a recording: counts stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// The helper's.
+    pub fn stop_counts(&mut self) -> Result<(), HelperProblem> {
+        match self.ask(&HelperRequest::StopCounts)? {
+            HelperReply::Watching => Ok(()),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    fn all_counts(&mut self, beside: Option<usize>) -> Result<WatchCounts, HelperProblem> {
+        let mut reply = self.ask(&HelperRequest::Counts { beside })?;
         let mut all: Option<WatchCounts> = None;
         loop {
             let HelperReply::Counted { counts, is_last } = reply else { return Err(unexpected(reply)) };
@@ -62,7 +87,7 @@ impl HelperState {
         if !self.files.watch {
             return HelperReply::Refused { why: "the command that started the helper counts no events".to_owned() };
         }
-        match KernelCounts::begin(request) {
+        match KernelCounts::begin(request, None) {
             Ok(counting) => {
                 self.counting = Some(counting);
                 HelperReply::Watching
@@ -77,9 +102,18 @@ impl HelperState {
         HelperReply::Watching
     }
 
+    pub(super) fn stop_counts(&mut self) -> HelperReply {
+        self.instance.iter_mut().flat_map(|helped| &mut helped.counting).for_each(KernelCounts::stop);
+        HelperReply::Watching
+    }
+
     /// Counts in as many messages as their rows need.
-    pub(super) fn send_counts(&self, stream: &UnixStream) -> io::Result<()> {
-        let counts = self.counting.as_ref().map(KernelCounts::counts);
+    pub(super) fn send_counts(&self, stream: &UnixStream, beside: Option<usize>) -> io::Result<()> {
+        let counting = match beside {
+            None => self.counting.as_ref(),
+            Some(number) => self.instance.as_ref().and_then(|helped| helped.counting.get(number)),
+        };
+        let counts = counting.map(KernelCounts::counts);
         let mut counts = match counts.unwrap_or_else(|| Err("nothing is counted".to_owned())) {
             Ok(counts) => counts,
             Err(why) => return send(stream, &HelperReply::Refused { why }),

@@ -22,6 +22,7 @@ use crate::linux::tables::{self, EntryBytes, ProgramRuns};
 use crate::linux::{BpfMapShape, Loaded, MapKind};
 use crate::loading::{attach, load, map, told};
 use crate::perf_sched;
+use crate::thread_limit::{RecordedThreads, ThreadLimit};
 
 /// Things that have begun, at most.
 const BEGINS_MAX: u32 = 1 << 16;
@@ -47,10 +48,14 @@ pub(crate) struct KernelCounts {
     _begins: Option<OwnedFd>,
     tally: OwnedFd,
     programs: Vec<Loaded>,
-    _links: Vec<OwnedFd>,
+    /// The programs run as long as these are there.
+    links: Vec<OwnedFd>,
     cpus: usize,
     measured: WatchCost,
     measuring: Option<Measuring>,
+    begun: Instant,
+    /// When counting stopped.
+    ended: Option<Instant>,
 }
 
 /// A time in which the kernel measures programs.
@@ -62,12 +67,12 @@ struct Measuring {
 }
 
 impl KernelCounts {
-    /// Begins.
+    /// Begins; if there is a limit, with events of its threads alone.
     ///
     /// # Errors
     ///
     /// Why not, in sentences; with the verifier's log, if it has refused a program.
-    pub(crate) fn begin(request: &WatchRequest) -> Result<Self, String> {
+    pub(crate) fn begin(request: &WatchRequest, limit: Option<&ThreadLimit>) -> Result<Self, String> {
         check(request)?;
         let events = WatchableEvents::of_this_kernel()?;
         let mut plans = plans(request, &events)?;
@@ -95,6 +100,7 @@ impl KernelCounts {
             begins: begins.as_ref().map(AsFd::as_fd),
             tally: tally.as_fd(),
             is_shared: plans.len() > 1,
+            threads: limit,
         };
         let mut programs = Vec::new();
         for (parts, number) in &begin_programs {
@@ -116,11 +122,19 @@ impl KernelCounts {
             _begins: begins,
             tally,
             programs,
-            _links: links,
+            links,
             cpus,
             measured: WatchCost::default(),
             measuring: None,
+            begun: Instant::now(),
+            ended: None,
         })
+    }
+
+    /// Counts no more: counts stay as they are.
+    pub(crate) fn stop(&mut self) {
+        self.links.clear();
+        self.ended.get_or_insert_with(Instant::now);
     }
 
     /// The counts until now.
@@ -140,6 +154,7 @@ impl KernelCounts {
             unplaced: number(&tally, UNPLACED),
             unbegun: number(&tally, UNBEGUN),
             missed: self.runs().missed,
+            counted_ns: (self.ended.unwrap_or_else(Instant::now) - self.begun).as_nanos() as u64,
             cost: WatchCost { helper_ns: own_nanos(), ..self.measured },
         })
     }
@@ -252,6 +267,7 @@ fn plans(request: &WatchRequest, events: &WatchableEvents) -> Result<Vec<Planned
             sums: sums.map(|sum| sum.map(|(field, is_signed)| (field.source, is_signed))).collect::<Result<_, _>>()?,
             histogram: histogram.map(|(field, is_signed)| (field.source, is_signed)),
             since: event.since.as_deref().map(parts).transpose()?,
+            threads: RecordedThreads::of(&event.system, &event.name),
         };
         plans.push((plan, fields.number));
     }

@@ -17,6 +17,7 @@ use super::fields::WatchSource;
 use super::pieces::{self, PiecePlaces};
 use super::{BUCKET_BITS, BUCKETS};
 use crate::assembly::{BpfAssembly, Condition, KernelFunction, Label, R0, R1, R2, R3, R4, R6, R7, R8, STACK};
+use crate::thread_limit::{RecordedThreads, ThreadLimit};
 
 /// Bytes of the stack; the part that tests the condition needs the rest.
 const STACK_BYTES: i16 = 472;
@@ -61,6 +62,8 @@ pub(super) struct CountingPlan {
     pub(super) histogram: Option<(WatchSource, bool)>,
     /// The key of what has begun.
     pub(super) since: Option<Vec<ReadPart>>,
+    /// Threads that the event is about.
+    pub(super) threads: RecordedThreads,
 }
 
 /// Maps of the programs.
@@ -71,6 +74,8 @@ pub(super) struct CountingMaps<'a> {
     pub(super) tally: BorrowedFd<'a>,
     /// Several programs add to a row: one may interrupt another on its CPU.
     pub(super) is_shared: bool,
+    /// Only events of these threads are counted; `None`: all are.
+    pub(super) threads: Option<&'a ThreadLimit>,
 }
 
 /// Too much for the stack of a program.
@@ -100,6 +105,9 @@ pub(super) fn counted(plan: &CountingPlan, maps: CountingMaps<'_>) -> Result<Vec
     let mut code = BpfAssembly::default();
     let [end, unplaced, unbegun, test] = std::array::from_fn(|_| code.label());
     code.copy(R6, R1);
+    if let Some(limit) = maps.threads {
+        plan.threads.check(&mut code, limit, places.scratch, end);
+    }
     if let (Some(keys), Some(begins)) = (&plan.since, maps.begins) {
         took(&mut code, keys, begins, unbegun, &mut room, places)?;
     }

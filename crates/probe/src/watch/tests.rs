@@ -11,6 +11,7 @@ fn path(text: &str) -> WatchPath {
 
 fn event(name: &str) -> WatchedEvent {
     WatchedEvent {
+        system: String::new(),
         name: name.to_owned(),
         condition: None,
         keys: Vec::new(),
@@ -33,7 +34,7 @@ fn own() -> Option<WatchCondition> {
 
 /// `None`: nothing can be counted here, which is told.
 fn begin(events: Vec<WatchedEvent>, begins: Vec<WatchedBegin>, rows: u32) -> Option<KernelCounts> {
-    match KernelCounts::begin(&WatchRequest { events, begins, rows, may_be_fewer: false }) {
+    match KernelCounts::begin(&WatchRequest { events, begins, rows, may_be_fewer: false }, None) {
         Ok(counting) => Some(counting),
         Err(why) if why.contains("Operation not permitted") || why.contains("btf") => {
             println!("NO BPF HERE: not run ({why})");
@@ -240,6 +241,7 @@ fn a_helper_counts() {
                     stacks: None,
                     filters: Vec::new(),
                     rules: Vec::new(),
+                    watches: Vec::new(),
                 };
                 assert_eq!(asked.begin(&request).expect_err("it only counts").to_string(), why);
                 assert_eq!(asked.hurry(1).expect_err("it only counts").to_string(), why);
@@ -260,7 +262,7 @@ fn keys_of_begins_and_ends_are_of_one_size() {
         let events = vec![WatchedEvent { since: Some(paths(ends)), ..event("sched_switch") }];
         let begin = |keys: &&[&str]| WatchedBegin { name: "sched_waking".to_owned(), keys: paths(keys) };
         let begins = begins.iter().map(begin).collect();
-        KernelCounts::begin(&WatchRequest { events, begins, rows: 10, may_be_fewer: false }).map(|_| ())
+        KernelCounts::begin(&WatchRequest { events, begins, rows: 10, may_be_fewer: false }, None).map(|_| ())
     };
     if let Err(why) = question(&["next_tid"], &[&["tid"]]) {
         assert!(why.contains("not permitted") || why.contains("btf"), "{why}");

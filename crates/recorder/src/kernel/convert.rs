@@ -13,6 +13,7 @@ use kymo_writer::WriteError;
 
 use crate::clock::{ClockDescription, TickSource};
 use crate::kernel::KernelShared;
+use crate::kernel::counts::CountFeed;
 use crate::kernel::filter::EventFilters;
 use crate::kernel::output::KernelOutput;
 use crate::kernel::perf_sched::SchedFeed;
@@ -50,6 +51,8 @@ pub(super) struct KernelConverter {
     sched: Option<SchedFeed>,
     /// Events that rules have kept.
     rules: Option<RuleFeed>,
+    /// Counts beside the events.
+    counts: Option<CountFeed>,
     /// All threads of the pages that are converted now are known.
     has_looked_ahead: bool,
     filters: EventFilters,
@@ -73,6 +76,7 @@ pub(super) struct Conversion<'a> {
     pub(super) stacks: Option<StackFeed>,
     pub(super) sched: Option<SchedFeed>,
     pub(super) rules: Option<RuleFeed>,
+    pub(super) counts: Option<CountFeed>,
     /// It opens the state of the system.
     pub(super) helper: SharedHelper,
     pub(super) filters: EventFilters,
@@ -134,6 +138,7 @@ impl KernelConverter {
             stacks,
             sched,
             rules,
+            counts,
             helper,
             filters,
         } = conversion;
@@ -160,6 +165,7 @@ impl KernelConverter {
             stacks,
             sched,
             rules,
+            counts,
             has_looked_ahead: false,
             filters,
             filtered: 0,
@@ -191,11 +197,13 @@ impl KernelConverter {
             let is_busy = self.more_stacks(&wanted)
                 | self.more_switches(&wanted)
                 | self.more_of_rules(&wanted)
+                | self.more_counts(&wanted)
                 | (self.round(&mut runs, &wanted) || self.more_texts(is_read, &wanted));
             let is_done = self.cpus.iter().all(|cpu| cpu.spool.waiting() == 0)
                 && !self.stacks.as_ref().is_some_and(StackFeed::waits)
                 && !self.sched.as_ref().is_some_and(SchedFeed::waits)
-                && !self.rules.as_ref().is_some_and(RuleFeed::waits);
+                && !self.rules.as_ref().is_some_and(RuleFeed::waits)
+                && !self.counts.as_ref().is_some_and(CountFeed::waits);
             self.roll_if_due();
             let now_ns = thread_ns();
             let more_ns = now_ns - std::mem::replace(&mut cpu_ns, now_ns);
@@ -231,6 +239,7 @@ impl KernelConverter {
         while self.round(&mut runs, wanted) {}
         while self.more_stacks(wanted) {}
         while self.more_of_rules(wanted) {}
+        while self.more_counts(wanted) {}
     }
 
     fn sum(&self, summary: &mut KernelSummary, wanted: &WantedTimes) {
@@ -240,7 +249,8 @@ impl KernelConverter {
         let sched = self.sched.as_ref().map(|sched| sched.counts).unwrap_or_default();
         let rules = self.rules.as_ref().map(|rules| rules.counts).unwrap_or_default();
         (summary.ruled, summary.ruled_lost) = (rules.kept, rules.lost);
-        summary.events = of_cpus + self.output.state_events() + stacks.events + sched.events + rules.events;
+        let counts = self.counts.as_ref().map_or(0, |counts| counts.written);
+        summary.events = of_cpus + self.output.state_events() + stacks.events + sched.events + rules.events + counts;
         summary.bytes = self.output.bytes();
         summary.texts_unknown = self.unknown_texts;
         summary.filtered = self.filtered;
@@ -296,6 +306,15 @@ impl KernelConverter {
         let Some(rules) = &mut self.rules else { return false };
         rules.convert(&mut self.output, wanted).unwrap_or_else(|fault| {
             self.faults.insert(fault);
+            false
+        })
+    }
+
+    /// Writes more counts, if their times are known; returns whether there were any.
+    fn more_counts(&mut self, wanted: &WantedTimes) -> bool {
+        let Some(counts) = &mut self.counts else { return false };
+        counts.convert(&mut self.output, wanted).unwrap_or_else(|error| {
+            self.faults.insert(error.to_string());
             false
         })
     }
@@ -511,6 +530,8 @@ impl KernelConverter {
         self.end_stacks();
         let told = self.rules.as_mut().map_or(Ok(()), |rules| rules.end(&summary.rules, &mut self.output));
         self.faults.extend(told.err());
+        let told = self.counts.as_mut().map_or(Ok(()), |counts| counts.end(&mut self.output, wanted));
+        self.failed(told);
         self.sum(summary, wanted);
         let Self { output, cpus, faults, .. } = self;
         let unwritten = output.unwritten();

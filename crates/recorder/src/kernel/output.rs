@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use kymo_filter::Verdict;
 use kymo_format::model::{EventRecordClass, FieldClass};
+use kymo_ftrace::fields::FieldList;
 use kymo_ftrace::perf_sched::SchedEvent;
 use kymo_ftrace::texts::KnownTexts;
 use kymo_ftrace::{
@@ -27,10 +28,11 @@ use crate::kernel::dump::{self, CodeMap, StateEvent};
 use crate::kernel::filter::{BoundFilters, RecordedRecord};
 use crate::kernel::place::WrittenBefore;
 use crate::kernel::state::{SharedHelper, StateOrigin, StateSource};
-use crate::layout::{STATE_STREAM, cpu_stream, rule_stream, stack_stream};
+use crate::layout::{COUNT_STREAM, STATE_STREAM, cpu_stream, rule_stream, stack_stream};
 use crate::trace::chunk::raw_clock;
 use crate::trace::journal::beginning;
 use crate::trace::{OutputOptions, live};
+use crate::watch::events::{CountEvent, count_class};
 
 /// Bytes of a packet before its events: the head, and the number of the CPU.
 const BEFORE: usize = HEAD_BYTES + 4;
@@ -82,6 +84,8 @@ struct KernelChunk {
     beside: BTreeMap<(BesideStream, u32), CpuStream>,
     /// Ids of events that rules have kept.
     ruled: HashMap<RuleEventKey, u16>,
+    /// Ids of events that tell counts, by question.
+    counted: HashMap<(usize, CountEvent), u16>,
 }
 
 /// A kind of streams beside those of pages.
@@ -89,6 +93,7 @@ struct KernelChunk {
 enum BesideStream {
     Stacks,
     Rules,
+    Counts,
 }
 
 /// An event that a rule has kept: those with the same have one class.
@@ -305,6 +310,24 @@ impl KernelOutput {
         self.add_beside((BesideStream::Rules, cpu), ticks, id, bytes)
     }
 
+    /// Adds an event that tells counts of a question.
+    pub(super) fn count_event(
+        &mut self,
+        ticks: u64,
+        (question, name): (usize, &str),
+        (event, fields): (CountEvent, &FieldList),
+    ) -> Result<(), WriteError> {
+        let id = match self.chunk.counted.get(&(question, event)) {
+            Some(id) => *id,
+            None => {
+                let id = self.chunk.record_class(|id| count_class(name, id, event, fields))?;
+                self.chunk.counted.insert((question, event), id);
+                id
+            }
+        };
+        self.add_beside((BesideStream::Counts, 0), ticks, id, [fields.bytes()])
+    }
+
     fn add_beside<const N: usize>(
         &mut self,
         of: (BesideStream, u32),
@@ -478,8 +501,8 @@ impl KernelChunk {
             .map(|(number, (ring, cpu))| CpuStream::new(&trace, &cpu_stream(*ring, *cpu), *cpu, number))
             .collect();
         let state = CpuStream::new(&trace, STATE_STREAM, 0, cpus.len());
-        let (named, beside, ruled) = Default::default();
-        Ok(Self { trace, ids: Vec::new(), named, next_id: 0, streams, state, beside, ruled })
+        let (named, beside, ruled, counted) = Default::default();
+        Ok(Self { trace, ids: Vec::new(), named, next_id: 0, streams, state, beside, ruled, counted })
     }
 
     /// The id of an event, which is added if it is not known.
@@ -496,8 +519,7 @@ impl KernelChunk {
     }
 
     fn class(&mut self, name: String, context: Option<FieldClass>, payload: FieldClass) -> Result<u16, WriteError> {
-        let id = self.next_id;
-        let class = EventRecordClass {
+        self.record_class(|id| EventRecordClass {
             id: id.into(),
             namespace: None,
             name: Some(name),
@@ -507,8 +529,13 @@ impl KernelChunk {
             specific_context: context,
             payload: Some(payload),
             attributes: None,
-        };
-        self.trace.event_record_class(STREAM_CLASS, class)?;
+        })
+    }
+
+    /// Adds a class with the next id.
+    fn record_class(&mut self, class: impl FnOnce(u16) -> EventRecordClass) -> Result<u16, WriteError> {
+        let id = self.next_id;
+        self.trace.event_record_class(STREAM_CLASS, class(id))?;
         self.next_id += 1;
         Ok(id)
     }
@@ -540,6 +567,7 @@ impl KernelChunk {
                 let name = match kind {
                     BesideStream::Stacks => stack_stream(cpu),
                     BesideStream::Rules => rule_stream(cpu),
+                    BesideStream::Counts => COUNT_STREAM.to_owned(),
                 };
                 place.insert(CpuStream::new(&self.trace, &name, cpu, number))
             }

@@ -126,12 +126,7 @@ pub(crate) fn beginning(
     clock: &TickSource,
     facts: ClockDescription,
 ) -> Result<JournalHead, kymo_writer::WriteError> {
-    let mut uuid = [0; 16];
-    File::open("/dev/urandom")
-        .and_then(|mut file| file.read_exact(&mut uuid))
-        .map_err(|error| file_error(root, error))?;
-    // Version and variant of a random UUID, as RFC 9562 wants them.
-    (uuid[6], uuid[8]) = (uuid[6] & 0x0f | 0x40, uuid[8] & 0x3f | 0x80);
+    let uuid = random_uuid(root)?;
     let mut environment = environment();
     environment
         .extend(options.environment.iter().map(|(name, value)| (name.clone(), EnvironmentValue::Text(value.clone()))));
@@ -139,6 +134,17 @@ pub(crate) fn beginning(
     beginning.set_environment(&environment);
     beginning.namespaces = options.namespaces;
     Ok(beginning)
+}
+
+/// A random UUID for a trace in a folder.
+pub(crate) fn random_uuid(root: &Path) -> Result<[u8; 16], kymo_writer::WriteError> {
+    let mut uuid = [0; 16];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut uuid))
+        .map_err(|error| file_error(root, error))?;
+    // Version and variant of a random UUID, as RFC 9562 wants them.
+    (uuid[6], uuid[8]) = (uuid[6] & 0x0f | 0x40, uuid[8] & 0x3f | 0x80);
+    Ok(uuid)
 }
 
 /// The environment of the recording, with the names that LTTng uses.

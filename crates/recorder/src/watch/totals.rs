@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kymo_probe::watch::{BUCKETS, WatchCost, WatchCounts, WatchMeaning, WatchValue, bucket_begin};
 
-use super::{WatchColumn, Watcher};
+use super::{CountedColumns, WatchColumn};
 
 /// The counts of a time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct WatchTotals {
     pub unbegun: u64,
     /// Times that a program did not run, because it ran already on that CPU.
     pub missed: u64,
+    /// Nanoseconds in which they were counted.
+    pub counted_ns: u64,
     /// What it cost since the beginning.
     pub cost: WatchCost,
 }
@@ -62,24 +64,24 @@ pub struct HistogramBar {
 }
 
 impl WatchTotals {
-    pub(super) fn new(counts: WatchCounts, watcher: &Watcher) -> Self {
-        let WatchCounts { rows, unplaced, unbegun, missed, cost } = counts;
+    pub(crate) fn new(counts: WatchCounts, columns: &CountedColumns) -> Self {
+        let WatchCounts { rows, unplaced, unbegun, missed, counted_ns, cost } = counts;
         let mut groups: BTreeMap<Vec<WatchKey>, WatchGroup> = BTreeMap::new();
         for row in rows {
-            let keys = row.keys.into_iter().zip(&watcher.keys).map(|(value, column)| key(value, column, watcher));
+            let keys = row.keys.into_iter().zip(&columns.keys).map(|(value, column)| key(value, column, columns));
             let group = groups.entry(keys.collect()).or_default();
             group.count += row.count;
-            if watcher.sum.is_some() {
+            if columns.sum.is_some() {
                 let sum = row.sums.first().map_or(0, |sum| sum.0);
                 group.sum = Some(group.sum.unwrap_or(0).saturating_add(sum));
             }
-            if let (Some(bucket), Some(at)) = (row.bucket, watcher.histogram_sum) {
+            if let (Some(bucket), Some(at)) = (row.bucket, columns.histogram_sum) {
                 let histogram = group.histogram.get_or_insert_default();
                 *histogram.buckets.entry(bucket).or_default() += row.count;
                 histogram.sum = histogram.sum.saturating_add(row.sums.get(at).map_or(0, |sum| sum.0));
             }
         }
-        Self { groups, unplaced, unbegun, missed, cost }
+        Self { groups, unplaced, unbegun, missed, counted_ns, cost }
     }
 
     /// The counts after others, which were earlier; the cost is that since the beginning.
@@ -95,6 +97,7 @@ impl WatchTotals {
             unplaced: self.unplaced.saturating_sub(before.unplaced),
             unbegun: self.unbegun.saturating_sub(before.unbegun),
             missed: self.missed.saturating_sub(before.missed),
+            counted_ns: self.counted_ns.saturating_sub(before.counted_ns),
             cost: self.cost,
         }
     }
@@ -204,13 +207,13 @@ impl WatchHistogram {
 }
 
 /// A value as people know it.
-fn key(value: WatchValue, column: &WatchColumn, watcher: &Watcher) -> WatchKey {
+fn key(value: WatchValue, column: &WatchColumn, columns: &CountedColumns) -> WatchKey {
     let number = match value {
         WatchValue::Text(text) => return WatchKey::Text(text),
         WatchValue::Number(number) => number,
     };
     if column.meaning == WatchMeaning::Event {
-        let name = usize::try_from(number).ok().and_then(|number| watcher.events.get(number));
+        let name = usize::try_from(number).ok().and_then(|number| columns.events.get(number));
         return name.map_or(WatchKey::Number(number.into()), |name| WatchKey::Text(name.clone()));
     }
     match column.labels.iter().find(|(_, value)| *value == number) {

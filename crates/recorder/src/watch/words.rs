@@ -11,6 +11,7 @@ use std::ops::Range;
 use kymo_filter::{Dimension, Filter, NamePath, NameStep, nearest, quantity};
 use kymo_probe::watch::{WatchPath, WatchStep};
 
+use crate::rule::words::plain;
 use crate::tracepoints;
 use crate::words::{OptionWords, WordsProblem, WordsProblemKind};
 
@@ -18,6 +19,8 @@ use crate::words::{OptionWords, WordsProblem, WordsProblemKind};
 const BEHIND_EVENTS: [&str; 3] = ["over", "since", "when"];
 const BEHIND_SINCE: [&str; 2] = ["by", "when"];
 const CALLS: &str = "syscalls";
+/// The end of all calls.
+const CALL_EXIT: &str = "raw_syscalls:sys_exit";
 /// Patterns of one list at most.
 const PATTERNS_MAX: usize = 64;
 
@@ -61,6 +64,13 @@ impl WatchQuestion {
             QuestionProblem::Words(problem) => problem.render(text),
             QuestionProblem::Told(told) => told,
         })
+    }
+}
+
+impl WatchQuestion {
+    /// A name: that of its first event, or that of all calls.
+    pub(super) fn name(&self) -> String {
+        if self.since.is_some() && self.events == [CALL_EXIT] { CALLS.to_owned() } else { plain(&self.events) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use kymo_recorder::watch::{
-    HistogramBar, WatchColumn, WatchGroup, WatchHistogram, WatchKey, WatchMeaning, WatchTotals, Watcher,
+    CountedColumns, HistogramBar, WatchColumn, WatchGroup, WatchHistogram, WatchKey, WatchMeaning, WatchTotals,
 };
 use kymo_session::{Bounded, Cell, CellClass, Column, Plot, Table};
 use serde_json::{Map, Value, json};
@@ -36,7 +36,7 @@ pub(super) struct Interval<'a> {
 
 /// How counts are shown.
 pub(super) struct WatchView<'a> {
-    pub(super) watcher: &'a Watcher,
+    pub(super) columns: &'a CountedColumns,
     pub(super) arguments: &'a WatchArguments,
 }
 
@@ -53,7 +53,7 @@ impl WatchView<'_> {
             writeln!(out, "{}", screen.toned(ScreenTone::Title, &line))?;
         }
         let look = TableLook { rows: self.top(Some(TOP)), ..TableLook::WHOLE };
-        if !rows.is_empty() && (!self.watcher.keys.is_empty() || self.watcher.sum.is_some()) {
+        if !rows.is_empty() && (!self.columns.keys.is_empty() || self.columns.sum.is_some()) {
             writeln!(out)?;
             // A pipe gets no more rows than a terminal.
             let shown = self.top(Some(TOP)).unwrap_or(rows.len()).min(rows.len());
@@ -61,7 +61,7 @@ impl WatchView<'_> {
             table.omitted = (rows.len() - shown) as u64;
             table::rows(&table, &words, screen, look, &mut out)?;
         }
-        if let (Some(histogram), Some(column)) = (told.counts.histogram(), &self.watcher.histogram) {
+        if let (Some(histogram), Some(column)) = (told.counts.histogram(), &self.columns.histogram) {
             writeln!(out)?;
             let table = bars(&histogram, column);
             table::show(&table, &words, screen, TableLook::WHOLE, &mut out)?;
@@ -82,7 +82,7 @@ impl WatchView<'_> {
     /// Rows, the most important ones first.
     fn rows<'t>(&self, counts: &'t WatchTotals) -> Vec<GroupRow<'t>> {
         let mut rows: Vec<GroupRow<'t>> = counts.groups.iter().collect();
-        let is_time = self.watcher.histogram.as_ref().is_some_and(|column| column.meaning == WatchMeaning::Nanos);
+        let is_time = self.columns.histogram.as_ref().is_some_and(|column| column.meaning == WatchMeaning::Nanos);
         let weight = |(_, group): &GroupRow<'_>| match (group.sum, &group.histogram) {
             (Some(sum), _) => sum,
             (None, Some(histogram)) if is_time => histogram.sum,
@@ -95,7 +95,7 @@ impl WatchView<'_> {
     /// The answer in a sentence.
     fn headline(&self, told: &Interval<'_>, rows: &[GroupRow<'_>]) -> String {
         let (count, time) = (told.counts.count(), duration(told.time.as_nanos() as i128));
-        let events = match &self.watcher.events[..] {
+        let events = match &self.columns.events[..] {
             [event] => format!("{} of {event}", counted(count, "event")),
             events => format!("{} of {} tracepoints", counted(count, "event"), events.len()),
         };
@@ -103,18 +103,18 @@ impl WatchView<'_> {
             return format!("No event in {time}: {}.", self.arguments.question);
         }
         let mut said = format!("{events} in {time}, {} per second", grouped(per_second(count, told.time)));
-        if let (Some(sum), Some(column)) = (sum_of(rows), &self.watcher.sum) {
+        if let (Some(sum), Some(column)) = (sum_of(rows), &self.columns.sum) {
             said += &format!("; {} is {} in all", column.name, word(sum, &column.meaning));
         }
         let histogram = told.counts.histogram();
-        if let (Some(histogram), Some(column)) = (&histogram, &self.watcher.histogram) {
+        if let (Some(histogram), Some(column)) = (&histogram, &self.columns.histogram) {
             let of = |part| histogram.percentile(part).map(|value| word(value.into(), &column.meaning));
             if let (Some(half), Some(most)) = (of(0.5), of(0.99)) {
                 said += &format!("; {} is at most about {half} for half of them, {most} for 99%", column.name);
             }
         }
-        if let ([(keys, group), _, ..], None, None) = (rows, &self.watcher.sum, &histogram) {
-            let keys = self.watcher.keys.iter().zip(*keys);
+        if let ([(keys, group), _, ..], None, None) = (rows, &self.columns.sum, &histogram) {
+            let keys = self.columns.keys.iter().zip(*keys);
             let keys: Vec<String> = keys.map(|(column, key)| format!("{} {}", column.name, shown(key))).collect();
             let share = group.count as f64 * 100.0 / count as f64;
             said += &format!("; {share:.1}% are of {}", escaped(&keys.join(", ")));
@@ -124,21 +124,21 @@ impl WatchView<'_> {
 
     fn table(&self, rows: &[GroupRow<'_>], told: &Interval<'_>) -> Table {
         let mut columns: Vec<Column> =
-            self.watcher.keys.iter().map(|key| Column::new("key", title(&key.name), key_class(key))).collect();
+            self.columns.keys.iter().map(|key| Column::new("key", title(&key.name), key_class(key))).collect();
         let value = columns.len();
         columns.push(Column::of("events", "Events", "events"));
         columns.push(Column::of("events_per_second", "Per second", "events/s").detail());
-        if let Some(sum) = &self.watcher.sum {
+        if let Some(sum) = &self.columns.sum {
             columns.push(Column::new("sum", format!("Sum of {}", sum.name), value_class(sum)));
         }
-        if let Some(of) = &self.watcher.histogram {
+        if let Some(of) = &self.columns.histogram {
             columns.push(Column::new("total", "Total", value_class(of)));
             columns.push(Column::new("mean", "Mean", value_class(of)).detail());
             columns.extend(PARTS.iter().map(|(name, title, _)| Column::new(name, *title, value_class(of))));
             columns.push(Column::new("most", "At most", value_class(of)).detail());
         }
-        let is_time = self.watcher.histogram.as_ref().is_some_and(|column| column.meaning == WatchMeaning::Nanos);
-        let value = if self.watcher.sum.is_some() || is_time { value + 2 } else { value };
+        let is_time = self.columns.histogram.as_ref().is_some_and(|column| column.meaning == WatchMeaning::Nanos);
+        let value = if self.columns.sum.is_some() || is_time { value + 2 } else { value };
         let mut table = Table { plot: Some(Plot::Bars { value }), ..Table::new("watch", "Counts", columns) };
         table.rows = rows.iter().map(|row| self.cells(row, told)).collect();
         table
@@ -146,13 +146,13 @@ impl WatchView<'_> {
 
     fn cells(&self, (keys, group): &GroupRow<'_>, told: &Interval<'_>) -> Vec<Cell> {
         let mut cells: Vec<Cell> =
-            keys.iter().zip(&self.watcher.keys).map(|(key, column)| key_cell(key, column)).collect();
+            keys.iter().zip(&self.columns.keys).map(|(key, column)| key_cell(key, column)).collect();
         cells.push(Cell::Count(Bounded::exact(group.count)));
         cells.push(Cell::Count(Bounded::exact(per_second(group.count, told.time))));
-        if let Some(sum) = &self.watcher.sum {
+        if let Some(sum) = &self.columns.sum {
             cells.push(cell(group.sum.unwrap_or(0), &sum.meaning));
         }
-        if let (Some(of), Some(histogram)) = (&self.watcher.histogram, &group.histogram) {
+        if let (Some(of), Some(histogram)) = (&self.columns.histogram, &group.histogram) {
             let of = |value: Option<i128>| value.map_or(Cell::Empty, |value| cell(value, &of.meaning));
             let mean = histogram.sum / i128::from(histogram.count().max(1));
             cells.extend([of(Some(histogram.sum)), of(Some(mean))]);
@@ -178,7 +178,7 @@ impl WatchView<'_> {
         let unread = "the last counts could not be read: events after them are missing";
         lost.extend((!told.is_complete).then(|| unread.to_owned()));
         let mut lines = vec![format!("losses   {}", if lost.is_empty() { "none".to_owned() } else { lost.join("; ") })];
-        if self.watcher.is_pair && unbegun > 0 {
+        if self.columns.is_pair && unbegun > 0 {
             lines.push(format!("unknown  {} without a known begin, not counted", counted(unbegun, "event")));
         }
         let own = own_nanos().saturating_add(told.counts.cost.helper_ns);
@@ -210,7 +210,7 @@ impl WatchView<'_> {
             "omitted_rows": rows.len() - shown,
             "histogram": told.counts.histogram().map(|histogram| distribution(&histogram)),
             "lost": { "map_full": unplaced, "interrupted": missed },
-            "unbegun": self.watcher.is_pair.then_some(unbegun),
+            "unbegun": self.columns.is_pair.then_some(unbegun),
             "cost": {
                 "programs_ns": programs,
                 "ns_each": programs.map(|_| cost.run_ns / cost.runs.max(1)),
@@ -222,7 +222,7 @@ impl WatchView<'_> {
 
     fn row(&self, (keys, group): &GroupRow<'_>) -> Value {
         let keys: Map<String, Value> =
-            self.watcher.keys.iter().zip(*keys).map(|(column, key)| (column.name.clone(), key_json(key))).collect();
+            self.columns.keys.iter().zip(*keys).map(|(column, key)| (column.name.clone(), key_json(key))).collect();
         let mut row = json!({ "keys": keys, "events": group.count });
         if let Some(sum) = group.sum {
             row["sum"] = integer(sum);
