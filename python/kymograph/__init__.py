@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     )
     from kymograph._events import Events
     from kymograph._info import Clock, Counters, CpuCounter, Info, TraceInfo
+    from kymograph._objects import BpfRecord, BpfRun, bpf
     from kymograph._own import Analysis
     from kymograph._recording import Recording, RuleLimits, record
     from kymograph._report import Problem, Report
@@ -67,6 +68,7 @@ _HOMES = {
     ),
     "kymograph._events": "Events",
     "kymograph._info": "Clock Counters CpuCounter Info TraceInfo",
+    "kymograph._objects": "BpfRecord BpfRun bpf",
     "kymograph._own": "Analysis",
     "kymograph._recording": "Recording RuleLimits record",
     "kymograph._report": "Problem Report",
@@ -80,6 +82,8 @@ __all__ = [
     "Analysis",
     "Answer",
     "Batch",
+    "BpfRecord",
+    "BpfRun",
     "CheckError",
     "Clock",
     "CountRow",
@@ -119,6 +123,7 @@ __all__ = [
     "Watch",
     "WriteError",
     "__version__",
+    "bpf",
     "cache_folder",
     "cluster",
     "findings",

@@ -150,7 +150,9 @@ class RuleLimits(MutableMapping["str | tuple[str, str]", Any]):
     """Limits of the rules of a session, by name; of one kind by name and kind.
 
     ``limits["slow"]`` is nanoseconds, or events; it may be set as a number, or as text: ``limits["slow"] = "20ms"``,
-    ``limits["slow", "/cart"] = "1s"``. To delete one makes it that of the rule's words again.
+    ``limits["slow", "/cart"] = "1s"``. Where the limit is a percentile, it is the time that it stands for now; ``None``: no event tells it yet.
+    The limit of a rule of the kernel that is opened and closed is ``"open"`` or ``"closed"``. To delete one makes it that of the rule's
+    words again.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -159,25 +161,20 @@ class RuleLimits(MutableMapping["str | tuple[str, str]", Any]):
     def _rules(self) -> dict[str, dict[str, Any]]:
         return {rule["options"]["name"]: rule for rule in self._recording.summary["rules"]}
 
-    def __getitem__(self, name: str | tuple[str, str]) -> int | None:
+    def __getitem__(self, name: str | tuple[str, str]) -> int | str | None:
         rule, kind = (name, None) if isinstance(name, str) else name
         told = self._rules()[rule]
+        limit: int | None
         if kind is not None:
-            limit: int = told["options"]["limits"][kind]
-            return limit
-        if told["options"]["set"] is not None:
-            number: int = told["options"]["set"]
-            return number
-        test = told["options"]["asks"]["test"]
-        if "over" in test:
-            time: int | None = test["over"]["limit"].get("time", told["running_ns"])
-            return time
-        events: int = test["every"] if "every" in test else test["at-most"]["events"]
-        return events
+            kinds = {known["name"]: known["running_ns"] for known in told["kinds"]}
+            limit = {**kinds, **told["options"]["limits"]}[kind]
+            # A kind without a limit of its own has that of the rule.
+            return _own_limit(told) if limit is None else limit
+        return _own_limit(told)
 
     def __setitem__(self, name: str | tuple[str, str], limit: int | str) -> None:
         rule, kind = (name, None) if isinstance(name, str) else name
-        is_time = isinstance(limit, int) and "over" in self._rules()[rule]["options"]["asks"]["test"]
+        is_time = isinstance(limit, int) and rule in (rules := self._rules()) and "over" in rules[rule]["options"]["asks"]["test"]
         self._set(rule, kind, f"{limit}ns" if is_time else str(limit))
 
     def __delitem__(self, name: str | tuple[str, str]) -> None:
@@ -193,7 +190,7 @@ class RuleLimits(MutableMapping["str | tuple[str, str]", Any]):
     def __iter__(self) -> Iterator[str | tuple[str, str]]:
         for name, rule in self._rules().items():
             yield name
-            for kind in rule["options"]["limits"]:
+            for kind in dict.fromkeys([*rule["options"]["limits"], *(known["name"] for known in rule["kinds"])]):
                 yield name, kind
 
     def __len__(self) -> int:
@@ -201,6 +198,22 @@ class RuleLimits(MutableMapping["str | tuple[str, str]", Any]):
 
     def __repr__(self) -> str:
         return f"<kymograph.RuleLimits {dict(self)}>"
+
+
+def _own_limit(rule: dict[str, Any]) -> int | str | None:
+    """The limit of a rule now, for all kinds without one of their own."""
+    test, number = rule["options"]["asks"]["test"], rule["options"]["set"]
+    if "of-kernel" in test:
+        is_closed = test["of-kernel"]["is_closed"] if number is None else number > 0
+        return "closed" if is_closed else "open"
+    limit: int | None
+    if number is not None:
+        limit = number
+    elif "over" in test:
+        limit = test["over"]["limit"].get("time", rule["running_ns"])
+    else:
+        limit = test["every"] if "every" in test else test["at-most"]["events"]
+    return limit
 
 
 def program_words(command: Word | Sequence[Word]) -> list[str]:

@@ -114,6 +114,38 @@ def test_the_kernel_is_recorded(tmp_path: pathlib.Path) -> None:
     assert calls["fd"].to_list() == [987654] * 50
 
 
+def test_limits_of_the_kernel_are_a_mapping(tmp_path: pathlib.Path) -> None:
+    own = f"when pid == {os.getpid()}"
+    try:
+        recording = kymograph.record(
+            kernel_only=[f"slow: syscalls over p50 per name {own}", f"gate: sys_enter closed {own}"],
+            watch=[f"calls: syscalls {own} --by name"],
+            output=tmp_path / "trace",
+        )
+    except kymograph.Error as error:
+        assert any(word in str(error) for word in ("tracefs", "may not", "privileges", "btf", "not permitted")), error
+        pytest.skip(f"NO RULES OF THE KERNEL HERE: {error}")
+    with recording:
+        limits = recording.limits
+        assert limits["gate"] == "closed"
+        limits["gate"] = "open"
+        assert limits["gate"] == "open"
+        for _ in range(1000):
+            os.getppid()
+        running = limits["slow", "getppid"]
+        assert isinstance(running, int) and 0 < running < HANG_S * 1_000_000_000 and ("slow", "getppid") in limits
+        limits["slow", "getppid"] = "5ms"
+        assert limits["slow", "getppid"] == 5_000_000
+        limits["slow"] = 7_000
+        assert limits["slow"] == 7_000
+        with pytest.raises(KeyError):
+            print(limits["slow", "no_such_call"])
+    (counts,) = recording.summary["kernel"]["watches"]
+    assert counts["name"] == "calls" and counts["events"] >= 1000
+    rows = recording.trace.events("watch:total", columns=["row", "events"]).to_polars().rows()
+    assert dict(rows)["getppid"] >= 1000
+
+
 def test_a_session_outlives_who_began_it(tmp_path: pathlib.Path) -> None:
     script = f"import kymograph; print(kymograph.record(name='stays', output={str(tmp_path / 'trace')!r}).session)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=HANG_S, env=os.environ)

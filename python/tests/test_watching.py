@@ -1,6 +1,7 @@
 """Counting events of the kernel from Python."""
 
 import os
+import pathlib
 import sys
 
 import pytest
@@ -86,3 +87,15 @@ def test_mistakes_are_told() -> None:
         kymograph.watch("sched_switch", by="next_com")
     with pytest.raises(kymograph.QuestionError, match="bogus"):
         kymograph.watch("sched_switch", bogus=True)
+
+
+def test_counts_become_a_trace(tmp_path: pathlib.Path) -> None:
+    question = f'syscalls when pid == {os.getpid()} && name == "close" && ret == -9'
+    with kymograph.watch(question, by="name", hist="took", output=tmp_path / "counts") as watch:
+        exec(CLOSES, {})
+    trace = kymograph.open(tmp_path / "counts")
+    rows = trace.events("watch:row", columns=["name", "events"]).to_polars()
+    assert (rows["events"].sum(), set(rows["name"])) == (CALLS, {"close"})
+    (total,) = trace.events("watch:total", columns=["events", "p99"]).to_polars().rows()
+    histogram = watch.counts["close"].histogram
+    assert histogram is not None and total == (CALLS, histogram["p99"])
