@@ -33,7 +33,6 @@ const DIRECTORY_BYTES: u64 = 4096;
 const TRIES: u32 = 200;
 const NO_ENTRY: i64 = -2;
 const TOO_BIG: i64 = -7;
-const BUSY: i64 = -16;
 const EXISTS: i64 = -17;
 const BAD_ARGUMENT: i64 = -22;
 /// Flags of updates.
@@ -144,6 +143,12 @@ impl PlacedMap {
         is_inside.then_some(self.at.values + distance)
     }
 
+    /// Behind its last byte.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.at.end
+    }
+
     /// The map.
     #[must_use]
     pub fn map(&self) -> &SharedMap {
@@ -163,9 +168,12 @@ impl TakenLine {
     }
 }
 
-/// A table is being changed by another thread: look again later.
+/// A table is being changed: look again later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TableInUse;
+pub struct TableInUse {
+    /// By this thread, which a signal handler has interrupted: the handler would wait for ever.
+    pub is_own: bool,
+}
 
 /// A key as words; bytes behind it are 0.
 #[derive(Clone, Copy)]
@@ -208,7 +216,8 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     #[must_use]
     pub fn has_map(&self, map: &SharedMap) -> bool {
         let region = self.layout.objects();
-        map.place >= region && map.placed().at.end <= region + OBJECTS_BYTES
+        let is_inside = (region..region + OBJECTS_BYTES).contains(&map.place);
+        is_inside && map.placed().end() <= region + OBJECTS_BYTES
     }
 
     /// Takes a line of an object that no other run has; the first one that is tried is `first`. `None`: all are taken.
@@ -243,7 +252,12 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     ///
     /// The table is being changed.
     #[inline]
-    pub fn look_up(&self, placed: &PlacedMap, line: u32, key: &[u8]) -> Result<Option<u32>, TableInUse> {
+    pub fn look_up(
+        &self,
+        placed: &PlacedMap,
+        (line, thread): (u32, u64),
+        key: &[u8],
+    ) -> Result<Option<u32>, TableInUse> {
         let PlacedMap { map, at, .. } = placed;
         let of_slot = |slot: u64| ((u64::from(line % map.lines) * u64::from(map.entries) + slot) * at.stride) as u32;
         if !map.is_hash {
@@ -257,15 +271,23 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
                 let found = self.find_key(map, at, &key).map(|(_, slot)| slot);
                 self.memory.fence(Acquire);
                 if self.memory.load(map.place + map::VERSION, Relaxed) == version {
-                    if let Some(slot) = found.filter(|_| map.is_lru) {
-                        self.memory.store_part(at.marks + slot, 1, USED.into());
-                    }
+                    found.filter(|_| map.is_lru).into_iter().for_each(|slot| self.mark_used(at, slot));
                     return Ok(found.map(of_slot));
                 }
+            } else if self.memory.load(map.place + map::OWNER, Relaxed) == thread {
+                return Err(TableInUse { is_own: true });
             }
             core::hint::spin_loop();
         }
-        Err(TableInUse)
+        Err(TableInUse { is_own: false })
+    }
+
+    /// An entry was used, if it is still there.
+    fn mark_used(&self, at: &TableRegions, slot: u64) {
+        if self.memory.load_part(at.marks + slot, 1) == TAKEN.into() {
+            let used = |mark| if mark == u64::from(TAKEN) { USED.into() } else { mark };
+            self.memory.change_part(at.marks + slot, 1, used);
+        }
     }
 
     /// The place of a key, and its slot.
@@ -294,7 +316,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     ///
     /// # Errors
     ///
-    /// The table is being changed by another thread.
+    /// The table is being changed.
     pub fn update(
         &self,
         placed: &PlacedMap,
@@ -307,7 +329,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         }
         let PlacedMap { map, at, .. } = placed;
         if !map.is_hash {
-            return Ok(match self.look_up(placed, line, key)? {
+            return Ok(match self.look_up(placed, (line, thread), key)? {
                 None => TOO_BIG,
                 Some(_) if flags == ONLY_NEW => EXISTS,
                 Some(offset) => {
@@ -324,6 +346,9 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
                 (Some(_), ONLY_NEW) => EXISTS,
                 (None, ONLY_OLD) => NO_ENTRY,
                 (Some((_, slot)), _) => {
+                    if map.is_lru {
+                        self.mark_used(at, slot);
+                    }
                     self.put_words(value_at(slot), value);
                     0
                 }
@@ -373,11 +398,11 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
                 return Ok(result);
             }
             if self.memory.load(owner, Relaxed) == thread {
-                return Ok(BUSY);
+                return Err(TableInUse { is_own: true });
             }
             core::hint::spin_loop();
         }
-        Err(TableInUse)
+        Err(TableInUse { is_own: false })
     }
 
     /// A slot for a new key, whose values are 0; its place comes later.
@@ -533,6 +558,8 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
 pub struct ObjectPlace {
     /// Its hash.
     pub hash: u64,
+    /// Its number in the directory.
+    pub number: u64,
     /// Its offset in the shared memory.
     pub place: u64,
     /// Its bytes.
@@ -569,38 +596,44 @@ impl<V: MemoryView> RecorderSide<V> {
         self.view.set_word(header::SETTLED, ids)
     }
 
-    /// The place of an object, which it gets if it has none, and whether it is new. `None`: there is no room.
+    /// The place of an object, and whether it is in the directory. One that is not can have this place: once it is filled,
+    /// [`keep_object`](Self::keep_object) takes it in. `None`: there is no room.
     ///
     /// # Errors
     ///
     /// The memory is gone.
     pub fn object_place(&self, hash: u64, bytes: u64) -> Result<Option<(ObjectPlace, bool)>, V::Fault> {
         let region = self.layout.objects();
+        let end = region + OBJECTS_BYTES;
         let mut next = region + DIRECTORY_BYTES;
         for number in 0..OBJECTS_MAX {
             let at = region + LINE * number;
-            let known = ObjectPlace {
-                hash: self.view.word(at)?,
-                place: self.view.word(at + 8)?,
-                bytes: self.view.word(at + 16)?,
-            };
-            if known.hash == hash && known.bytes == bytes && known.place >= next {
-                return Ok(Some((known, false)));
-            }
-            if known.hash == 0 {
-                let place = ObjectPlace { hash, place: next, bytes };
-                if next.saturating_add(bytes) > region + OBJECTS_BYTES {
-                    return Ok(None);
-                }
-                self.view.set_word(at + 8, place.place)?;
-                self.view.set_word(at + 16, bytes)?;
-                self.view.set_word(at, hash)?;
-                return Ok(Some((place, true)));
+            let [hash_there, place, bytes_there] =
+                [self.view.word(at)?, self.view.word(at + 8)?, self.view.word(at + 16)?];
+            if hash_there == 0 {
+                let is_room = next.checked_add(bytes).is_some_and(|behind| behind <= end);
+                return Ok(is_room.then_some((ObjectPlace { hash, number, place: next, bytes }, false)));
             }
             // A program may say anything.
-            next = next.max(known.place.saturating_add(known.bytes).next_multiple_of(LINE));
+            let is_place = place >= next && place.checked_add(bytes_there).is_some_and(|behind| behind <= end);
+            if hash_there == hash && bytes_there == bytes && is_place {
+                return Ok(Some((ObjectPlace { hash, number, place, bytes }, true)));
+            }
+            next = if is_place { (place + bytes_there).next_multiple_of(LINE) } else { next };
         }
         Ok(None)
+    }
+
+    /// Takes an object into the directory.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn keep_object(&self, object: &ObjectPlace) -> Result<(), V::Fault> {
+        let at = self.layout.objects() + LINE * object.number;
+        self.view.set_word(at + 8, object.place)?;
+        self.view.set_word(at + 16, object.bytes)?;
+        self.view.set_word(at, object.hash)
     }
 
     /// Writes the first value of a map, before programs use it.
@@ -613,9 +646,31 @@ impl<V: MemoryView> RecorderSide<V> {
         for (at, bytes) in (map.values()..).step_by(8).zip(bytes.chunks(8)) {
             let mut word = [0; 8];
             word[..bytes.len()].copy_from_slice(bytes);
-            self.view.set_word(at, u64::from_le_bytes(word))?;
+            // New memory is zeros.
+            if word != [0; 8] {
+                self.view.set_word(at, u64::from_le_bytes(word))?;
+            }
         }
         Ok(())
+    }
+
+    /// A number that changes with each change of a table; odd: it is being changed.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn table_version(&self, map: &SharedMap) -> Result<u64, V::Fault> {
+        self.view.word(map.place + map::VERSION)
+    }
+
+    /// Copies values of an array that follow each other, with up to 7 bytes behind each.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn array_values(&self, map: &SharedMap, first: u32, into: &mut [u8]) -> Result<(), V::Fault> {
+        let at = map.places();
+        self.view.copy(at.values + u64::from(first) * at.stride, into)
     }
 
     /// Runs of a program that have stopped.

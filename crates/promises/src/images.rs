@@ -88,7 +88,7 @@ struct TrialSurroundings<'t> {
 
 impl ObjectSurroundings for TrialSurroundings<'_> {
     fn look_up(&mut self, map: usize, key: &[u8]) -> Option<u32> {
-        self.program.look_up(&self.maps[map], 0, key).expect("nobody else changes it")
+        self.program.look_up(&self.maps[map], (0, 7), key).expect("nobody else changes it")
     }
 
     fn update(&mut self, map: usize, key: &[u8], value: &[u8], flags: u64) -> i64 {
@@ -244,7 +244,7 @@ fn same_maps(machine: &BpfMachine, program: &ProgramSide<'_, ObjectMemory>, plac
             continue;
         }
         for entry in map.entries() {
-            let found = program.look_up(&shared.placed(), 0, &entry.key).expect("nobody else changes it");
+            let found = program.look_up(&shared.placed(), (0, 7), &entry.key).expect("nobody else changes it");
             let at = shared.values() + u64::from(found.unwrap_or_else(|| panic!("{:?} is missing\n{code}", entry.key)));
             let value: Vec<u8> =
                 (0..shared.value_bytes.into()).map(|byte| program.object_number(at + byte, 1) as u8).collect();

@@ -32,7 +32,7 @@ use crate::user_programs::{ObjectContents, ObjectOptions};
 /// Version of this protocol.
 pub const VERSION: u32 = 10;
 /// Bytes of a request.
-pub(crate) const QUESTION_BYTES_MAX: u64 = 4 << 20;
+pub(crate) const QUESTION_BYTES_MAX: u64 = 8 << 20;
 /// Bytes of a reply.
 pub(crate) const ANSWER_BYTES_MAX: u64 = 64 << 20;
 

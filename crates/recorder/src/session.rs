@@ -47,7 +47,7 @@ use crate::trace::journal::Journal;
 use crate::trace::{Output, Tally};
 use crate::tracepoints::KernelSummary;
 use crate::trigger::TriggerOptions;
-use crate::user_programs::{self, ObjectContents, UserObject};
+use crate::user_programs::{self, ObjectContents, ObjectOptions, UserObject};
 use crate::writing::WriterState;
 
 /// Problem messages that are kept.
@@ -138,6 +138,8 @@ pub(crate) struct RecordingSession {
     contents: Vec<ObjectContents>,
     /// Programs with maps that are left out.
     more_contents: u64,
+    /// Bytes of keys and values that are still told.
+    pub(crate) told_left: usize,
     /// It records in programs that come.
     pub(crate) is_on: bool,
     /// Where the session reports that it writes.
@@ -249,6 +251,7 @@ impl RecordingSession {
             objects,
             contents: Vec::new(),
             more_contents: 0,
+            told_left: user_programs::TOLD_BYTES_MAX,
             is_on: true,
             writing: WriterState::default(),
             unclaimed: None,
@@ -747,7 +750,11 @@ impl RecordingSession {
         let triggers = std::mem::take(&mut summary.triggers);
         // They can be long, and there are more when the session ends.
         (summary.objects, summary.object_files) = (Vec::new(), Vec::new());
-        SessionStatus { summary, options: self.options.clone(), is_on: self.is_on, triggers }
+        // Nor do statuses have the bytes of objects.
+        let named = |object: &ObjectOptions| ObjectOptions { bytes: String::new(), ..object.clone() };
+        let objects = self.options.objects.iter().map(named).collect();
+        let options = SessionOptions { objects, ..self.options.clone() };
+        SessionStatus { summary, options, is_on: self.is_on, triggers }
     }
 }
 

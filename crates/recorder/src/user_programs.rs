@@ -9,11 +9,12 @@
 mod contents;
 mod image;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use kymo_bpf::{AttachPoint, BpfObject, MachineMaps, ObjectProgram};
+use kymo_bytecode::object::KEY_BYTES_MAX;
 use kymo_ir::machine::{BpfMapType, MapDefinition};
-use kymo_lane::{MemoryView, OBJECT_HEAD_BYTES, OBJECTS_BYTES, ObjectPlace, RecorderSide, SharedMap};
+use kymo_lane::{
+    MemoryView, OBJECT_HEAD_BYTES, OBJECT_PROGRAMS_MAX, OBJECTS_BYTES, ObjectPlace, RecorderSide, SharedMap,
+};
 use kymo_schema::definition::EventClass;
 use serde::{Deserialize, Serialize};
 
@@ -28,8 +29,10 @@ pub use contents::{ObjectContents, SharedMapContents, SharedMapEntry, StoppedPro
 
 /// Bytes of an object, at most.
 pub const USER_OBJECT_BYTES_MAX: usize = 1 << 20;
-/// Values that entries of maps for each CPU have, at least and at most: runs at the same time.
-const LINES: std::ops::RangeInclusive<usize> = 2..=16;
+/// Values of an entry of a map for each CPU: runs at the same time.
+const LINES: u32 = 16;
+/// Bytes of keys and values that a session tells of all of its programs, at most.
+pub(crate) const TOLD_BYTES_MAX: usize = 4 << 20;
 
 /// An object of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +97,12 @@ impl ObjectOptions {
     }
 }
 
+/// A hash that is the same in every build (FNV-1a); not 0.
+fn hash(parts: [&[u8]; 3]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    parts.iter().fold(0xcbf2_9ce4_8422_2325, |hash, part| part.iter().fold(step(hash, &0xff), step)).max(1)
+}
+
 /// An object that was read.
 #[derive(Debug)]
 pub(crate) struct UserObject {
@@ -121,18 +130,18 @@ fn shared(kind: BpfMapType) -> Result<(bool, bool, bool), &'static str> {
     })
 }
 
-/// Maps in the memory of programs, before they have a place. Rings have none: a program that uses one is refused.
+/// Maps in the memory of programs, before they have a place. Rings have none, nor those with long keys: a program that uses one is refused.
 fn places(maps: &[MapDefinition], lines: u32) -> Vec<SharedMap> {
     let map = |definition: &MapDefinition| {
         let (is_hash, is_lru, is_per_cpu) = shared(definition.map_type).unwrap_or_default();
-        let is_ring = !definition.map_type.is_table();
+        let is_ring = !definition.map_type.is_table() || is_hash && definition.key_bytes as usize > KEY_BYTES_MAX;
         SharedMap {
-            is_hash,
+            is_hash: is_hash && !is_ring,
             is_lru,
             key_bytes: if is_ring { 4 } else { definition.key_bytes },
             value_bytes: if is_ring { 8 } else { definition.value_bytes },
             entries: if is_ring { 1 } else { definition.entries_max },
-            lines: if is_per_cpu { lines } else { 1 },
+            lines: if is_per_cpu && !is_ring { lines } else { 1 },
             place: 0,
         }
     };
@@ -149,16 +158,12 @@ impl UserObject {
         }
         let object = BpfObject::read(&bytes).map_err(|problem| format!("{}: {problem}", options.name))?;
         let machine = object.machine_maps();
-        let lines = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        let lines = lines.clamp(*LINES.start(), *LINES.end()) as u32;
-        let (mut maps, mut end) = (places(&machine.definitions, lines), OBJECT_HEAD_BYTES);
+        let (mut maps, mut end) = (places(&machine.definitions, LINES), OBJECT_HEAD_BYTES);
         for map in &mut maps {
             map.place = end;
             end = end.saturating_add(map.bytes());
         }
-        let mut hasher = DefaultHasher::new();
-        bytes.hash(&mut hasher);
-        let hash = hasher.finish().max(1);
+        let hash = hash([&bytes, &[], &[]]);
         Ok(Self { name: options.name.clone(), object, machine, maps, bytes: end, hash })
     }
 
@@ -168,6 +173,12 @@ impl UserObject {
 
     /// Why a program cannot be in traced programs, whatever its events are.
     fn check(&self, program: &ObjectProgram) -> Result<(), String> {
+        let number = self.object.programs().iter().position(|known| known.name == program.name);
+        if number.is_none_or(|number| number >= OBJECT_PROGRAMS_MAX as usize) {
+            return Err(format!(
+                "the object has too many programs: in traced programs it has at most {OBJECT_PROGRAMS_MAX}"
+            ));
+        }
         if self.bytes > OBJECTS_BYTES - 4096 {
             return Err(format!(
                 "the maps of the object need {} bytes; in a traced program they have {}",
@@ -187,16 +198,17 @@ impl UserObject {
         session: &SessionInstance,
         lane: &RecorderSide<V>,
     ) -> Result<Option<ObjectPlace>, V::Fault> {
-        let mut hasher = DefaultHasher::new();
-        (session, self.hash).hash(&mut hasher);
-        let Some((place, is_new)) = lane.object_place(hasher.finish().max(1), self.bytes)? else { return Ok(None) };
-        if is_new {
+        let (name, began_ns) = session;
+        let hash = hash([name.as_bytes(), &began_ns.to_le_bytes(), &self.hash.to_le_bytes()]);
+        let Some((place, is_known)) = lane.object_place(hash, self.bytes)? else { return Ok(None) };
+        if !is_known {
             for (number, map) in self.maps_at(place.place).enumerate() {
                 let map_of_object = &self.object.maps()[self.machine.of_object[number]];
                 if let Some(contents) = &map_of_object.contents {
                     lane.fill_map(&map, contents)?;
                 }
             }
+            lane.keep_object(&place)?;
         }
         Ok(Some(place))
     }

@@ -19,7 +19,7 @@ use crate::thread::{self, LEVELS};
 
 /// Interrupted writes of a thread that calls fork.
 struct InterruptedWrites {
-    /// Address of the thread's page; 0: the entry is free.
+    /// The thread, see `this_thread`; 0: the entry is free.
     page: AtomicUsize,
     stacks: [AtomicUsize; LEVELS],
     memory: AtomicUsize,
@@ -37,9 +37,33 @@ static WRITES: [InterruptedWrites; 8] = [const {
     }
 }; 8];
 
+/// Runs of users' programs in all threads, which use the memory, too.
+static RUNS: AtomicUsize = AtomicUsize::new(0);
+
+/// A thread begins to run a user's program.
+#[inline]
+pub(crate) fn begin_run() {
+    RUNS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// It has come to its end.
+#[inline]
+pub(crate) fn end_run() {
+    RUNS.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// A number of this thread that it has in a child, too.
+fn this_thread() -> usize {
+    match thread::page() {
+        0 => thread::pointer(),
+        page => page,
+    }
+}
+
 pub(crate) extern "C" fn before_fork() {
-    let (page, stacks) = thread::writes();
-    let Some(process) = ProcessState::now().filter(|_| stacks != [0; LEVELS]) else { return };
+    let (page, stacks) = (this_thread(), thread::writes().1);
+    let is_interrupted = stacks != [0; LEVELS] || RUNS.load(Ordering::Relaxed) != 0;
+    let Some(process) = ProcessState::now().filter(|_| is_interrupted) else { return };
     let mine = |writes: &&InterruptedWrites| {
         writes.page.compare_exchange(0, page, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     };
@@ -53,8 +77,8 @@ pub(crate) extern "C" fn before_fork() {
 fn of_this_thread() -> Option<&'static InterruptedWrites> {
     // The page's address identifies the thread in the child too, where its thread ID is another
     // one.
-    let page = thread::page();
-    WRITES.iter().find(|writes| page != 0 && writes.page.load(Ordering::Acquire) == page)
+    let page = this_thread();
+    WRITES.iter().find(|writes| writes.page.load(Ordering::Acquire) == page)
 }
 
 pub(crate) fn in_parent() {
@@ -70,6 +94,7 @@ pub(crate) fn in_child() {
             ProcessState::replace(memory as *mut u8);
         }
     }
+    RUNS.store(0, Ordering::Relaxed);
     // The other entries belong to threads that exist only in the parent.
     WRITES.iter().for_each(|writes| writes.page.store(0, Ordering::Relaxed));
 }

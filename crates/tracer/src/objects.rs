@@ -10,17 +10,18 @@
 
 #![allow(unsafe_code, reason = "arguments lie in memory")]
 
+use core::cell::Cell;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use kymo_bytecode::object::{
     FRAME_BYTES, FRAMES_MAX, ImageMap, ImageMapKind, ObjectChange, ObjectFact, ObjectImage, ObjectSurroundings,
 };
-use kymo_lane::{FilterCode, FilterCodeKind, Mapped, PlacedMap, ProgramSide, SharedMap, TableInUse};
+use kymo_lane::{FilterCode, FilterCodeKind, Mapped, OBJECT_HEAD_BYTES, PlacedMap, ProgramSide, SharedMap, TableInUse};
 
 use crate::code::{Addresses, code_bytes, copied};
 use crate::process::ProcessState;
-use crate::{pages, thread};
+use crate::{interrupted, pages, thread};
 
 /// Contexts and stacks of most programs fit into these.
 const CONTEXT_SMALL: usize = 128;
@@ -36,14 +37,11 @@ pub(crate) struct JudgedObject {
     pid: u32,
     /// Runs at the same time; 1: its maps have one line.
     lines: u32,
-    maps: [PlacedMap; MAPS],
+    maps: &'static [PlacedMap],
     /// The last wait for a table or a line was in vain: a thread may have left it in the middle, from a signal handler, and
     /// others wait for it no more until one of them gets what it asks for.
     is_stuck: AtomicBool,
 }
-
-/// Maps of a program, at most.
-const MAPS: usize = 64;
 
 fn shared(map: ImageMap) -> SharedMap {
     SharedMap {
@@ -77,20 +75,37 @@ impl JudgedObject {
     }
 
     fn new(process: &ProcessState, image: ObjectImage<'static>, size: u64) -> Option<Self> {
-        let none =
-            SharedMap { is_hash: false, is_lru: false, key_bytes: 4, value_bytes: 1, entries: 1, lines: 1, place: 0 };
-        let mut maps = [none.placed(); MAPS];
-        let (head, program) = (image.head(), process.program());
-        for (number, place) in maps.iter_mut().enumerate().take(image.map_count()) {
-            let map = shared(image.map(number)?);
-            if !program.has_map(&map) {
-                return None;
-            }
-            *place = map.placed();
+        let (head, count) = (image.head(), image.map_count());
+        if u64::from(head.size) > size || head.context_bytes as usize > CONTEXT_BYTES {
+            return None;
         }
-        let lines = maps[..image.map_count()].iter().map(|map| map.map().lines).max().unwrap_or(1);
-        let is_right = u64::from(head.size) <= size && head.context_bytes as usize <= CONTEXT_BYTES;
-        is_right.then_some(Self { image, pid: process.pid(), lines, maps, is_stuck: AtomicBool::new(false) })
+        // In pages of their own: threads may have small stacks.
+        let bytes = (count * size_of::<PlacedMap>()).max(1);
+        let page: NonNull<PlacedMap> = pages::plain(bytes)?.cast();
+        let (program, mut lines) = (process.program(), 1);
+        for number in 0..count {
+            let map = image.map(number).map(shared).filter(|map| program.has_map(map)).map(SharedMap::placed);
+            // What is reserved is that of the object.
+            let its = map.filter(|map| {
+                map.map().place >= head.state + OBJECT_HEAD_BYTES && map.end() <= head.state.saturating_add(head.bytes)
+            });
+            let Some(map) = its else {
+                pages::unmap(page.cast(), bytes);
+                return None;
+            };
+            lines = lines.max(map.map().lines);
+            // Safety: pages are aligned, and have room for so many.
+            unsafe { page.add(number).write(map) };
+        }
+        // Safety: so many were written, and the pages are never given back.
+        let maps = unsafe { core::slice::from_raw_parts(page.as_ptr(), count) };
+        Some(Self { image, pid: process.pid(), lines, maps, is_stuck: AtomicBool::new(false) })
+    }
+
+    /// The place of the object, by which it is known.
+    #[inline]
+    pub(crate) fn state(&self) -> u64 {
+        self.image.head().state
     }
 
     /// Gives its maps memory; returns whether they have it.
@@ -115,12 +130,15 @@ impl JudgedObject {
             return true;
         }
         let number = line.map_or(0, kymo_lane::TakenLine::number);
-        let mut world = ProgramWorld { program, object: self, arguments, line: number };
+        let (thread, text) = (thread::pointer() as u64, Cell::new((usize::MAX, None)));
+        let mut world = ProgramWorld { program, object: self, arguments, line: number, thread, text };
+        interrupted::begin_run();
         let result = if head.context_bytes as usize <= CONTEXT_SMALL && head.frames == 1 {
             world.run::<CONTEXT_SMALL, FRAME_BYTES>()
         } else {
             world.run::<CONTEXT_BYTES, { FRAME_BYTES * FRAMES_MAX }>()
         };
+        interrupted::end_run();
         if let Some(line) = line {
             program.give_line(head.state, line);
         }
@@ -129,15 +147,22 @@ impl JudgedObject {
 
     fn line(&self, program: &ProgramSide<'_, Mapped>) -> Option<kymo_lane::TakenLine> {
         let first = u32::from(thread::cpu()) % self.lines;
-        self.patient(|| program.take_line(self.image.head().state, first, self.lines).ok_or(TableInUse)).ok()
+        let in_use = TableInUse { is_own: false };
+        self.patient(|| program.take_line(self.image.head().state, first, self.lines).ok_or(in_use)).ok()
     }
 
     /// Asks again while other threads have it.
     #[inline]
     fn patient<T>(&self, mut ask: impl FnMut() -> Result<T, TableInUse>) -> Result<T, TableInUse> {
         match ask() {
-            Ok(answer) => Ok(answer),
-            Err(TableInUse) => self.asks_again(&mut ask),
+            Ok(answer) => {
+                if self.is_stuck.load(Ordering::Relaxed) {
+                    self.is_stuck.store(false, Ordering::Relaxed);
+                }
+                Ok(answer)
+            }
+            Err(in_use) if in_use.is_own => Err(in_use),
+            Err(_) => self.asks_again(&mut ask),
         }
     }
 
@@ -153,7 +178,7 @@ impl JudgedObject {
             }
         }
         self.is_stuck.store(true, Ordering::Relaxed);
-        Err(TableInUse)
+        Err(TableInUse { is_own: false })
     }
 }
 
@@ -163,9 +188,15 @@ struct ProgramWorld<'p> {
     object: &'p JudgedObject,
     arguments: &'p [u8],
     line: u32,
+    /// A number of the thread that is not 0.
+    thread: u64,
+    /// The text that was asked for last, by the number of its move.
+    text: Cell<(usize, Option<&'p [u8]>)>,
 }
 
 impl ProgramWorld<'_> {
+    // Not inlined: a small program does not take the stack of a large one.
+    #[inline(never)]
     fn run<const CONTEXT: usize, const STACK: usize>(&mut self) -> u64 {
         let (mut context, mut stack) = ([0; CONTEXT], [0; STACK]);
         let image = self.object.image;
@@ -184,49 +215,46 @@ impl ProgramWorld<'_> {
         }
     }
 
+    /// A map that helper functions were called with.
     #[inline]
     fn map(&self, number: usize) -> &PlacedMap {
-        &self.object.maps[number % MAPS]
+        // Images name no others.
+        &self.object.maps[number]
     }
 
-    fn busy(&self) -> i64 {
+    /// Counts a use of a map that could not be.
+    #[cold]
+    fn busy(&self, _: TableInUse) -> i64 {
         const BUSY: i64 = -16;
         let head = self.object.image.head();
         self.program.note_busy(head.state, head.number);
         BUSY
     }
-
-    fn changed(&self, change: impl FnMut() -> Result<i64, TableInUse>) -> i64 {
-        const BUSY: i64 = -16;
-        match self.object.patient(change) {
-            Ok(BUSY) | Err(TableInUse) => self.busy(),
-            Ok(result) => result,
-        }
-    }
 }
 
 impl ObjectSurroundings for ProgramWorld<'_> {
     fn look_up(&mut self, map: usize, key: &[u8]) -> Option<u32> {
-        let found = self.object.patient(|| self.program.look_up(self.map(map), self.line, key));
-        found.unwrap_or_else(|TableInUse| {
-            self.busy();
+        let found = self.object.patient(|| self.program.look_up(self.map(map), (self.line, self.thread), key));
+        found.unwrap_or_else(|in_use| {
+            self.busy(in_use);
             None
         })
     }
 
     fn update(&mut self, map: usize, key: &[u8], value: &[u8], flags: u64) -> i64 {
-        let thread = thread::pointer() as u64;
-        self.changed(|| self.program.update(self.map(map), (self.line, thread), (key, value), flags))
+        let (map, run) = (self.map(map), (self.line, self.thread));
+        let changed = self.object.patient(|| self.program.update(map, run, (key, value), flags));
+        changed.unwrap_or_else(|in_use| self.busy(in_use))
     }
 
     fn remove(&mut self, map: usize, key: &[u8]) -> i64 {
-        let thread = thread::pointer() as u64;
-        self.changed(|| self.program.remove(self.map(map), thread, key))
+        let changed = self.object.patient(|| self.program.remove(self.map(map), self.thread, key));
+        changed.unwrap_or_else(|in_use| self.busy(in_use))
     }
 
     #[inline]
     fn place(&self, map: usize, offset: u32, bytes: usize) -> Option<u64> {
-        self.map(map).value(offset.into(), bytes as u64)
+        self.object.maps.get(map)?.value(offset.into(), bytes as u64)
     }
 
     #[inline]
@@ -261,6 +289,12 @@ impl ObjectSurroundings for ProgramWorld<'_> {
     }
 
     fn text(&self, number: usize) -> Option<&[u8]> {
-        self.object.image.text(number, self.arguments, &Addresses)
+        let (known, text) = self.text.get();
+        if known == number {
+            return text;
+        }
+        let text = self.object.image.text(number, self.arguments, &Addresses);
+        self.text.set((number, text));
+        text
     }
 }

@@ -13,16 +13,16 @@
 
 use core::ffi::CStr;
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use kymo_lane::{Arena, Mapped, MemoryLayout, ProgramSide};
 
 use crate::place::{PathBuffer, has_more_than_its_user};
 use crate::selection::{StartFacts, StartSelection};
-use crate::{bell, pages};
+use crate::{bell, clock, pages};
 
-/// Pauses of a tenth of a millisecond and more, in which a process waits for recorders.
-const WAITS_MAX: u32 = 5000;
+/// Nanoseconds that a process waits for recorders, at most.
+const WAIT_NS: u64 = 1_000_000_000;
 
 /// State of a process' memory; all zeros in a child.
 pub(crate) struct ProcessState {
@@ -108,20 +108,27 @@ impl ProcessState {
     /// Waits until a recorder has switched an event of this process that it wants to have from the first one on: users' programs run at
     /// events, and no recorder can run them later. It waits for at most a second in all.
     pub(crate) fn wait_for(&self, id: u16, definition: &[u8]) {
-        static LEFT: AtomicU32 = AtomicU32::new(WAITS_MAX);
-        if !self.selection.is_some_and(|selection| selection.waits_for(definition)) {
+        /// Nanoseconds that this process has waited.
+        static WAITED: AtomicU64 = AtomicU64::new(0);
+        let is_waited_for = |selection: &StartSelection| {
+            // A recorder that has other sessions by now is not waited for.
+            selection.has(self.program().applying()) && selection.waits_for(definition)
+        };
+        if self.program().applying() == [0; 2] || !self.selection.is_some_and(is_waited_for) {
             return;
         }
         let pause = libc::timespec { tv_sec: 0, tv_nsec: 100_000 };
+        let (begin, before) = (clock::monotonic(), WAITED.load(Ordering::Relaxed));
         while self.program().settled() <= id.into() {
-            let left = LEFT.load(Ordering::Relaxed);
-            if left == 0 {
+            let waited = clock::monotonic().saturating_sub(begin) + before;
+            if waited >= WAIT_NS {
+                WAITED.store(waited, Ordering::Relaxed);
                 return;
             }
-            LEFT.store(left - 1, Ordering::Relaxed);
-            // Safety: `pause` is a time; a signal ends the pause early.
-            unsafe { libc::nanosleep(&raw const pause, null_mut()) };
+            // Safety: `pause` is a time; a signal ends the pause early. The function of the C library could end the thread.
+            unsafe { libc::syscall(libc::SYS_nanosleep, &raw const pause, null_mut::<libc::timespec>()) };
         }
+        WAITED.fetch_add(clock::monotonic().saturating_sub(begin), Ordering::Relaxed);
     }
 
     /// Address of an event's control byte.

@@ -39,6 +39,8 @@ static TABLES: [AtomicPtr<RuleTable>; RULES_MAX as usize] = [const { AtomicPtr::
 struct RuleTable {
     /// TablePlace of the rule's part in the process' shared memory; 0: this process has not looked yet.
     shared: AtomicU64,
+    /// Place of the user's object whose maps have memory in this process.
+    object: AtomicU64,
     sets: [TableSet; SETS],
 }
 
@@ -108,7 +110,9 @@ impl JudgedRule {
     #[inline]
     fn shared(&self, program: &ProgramSide<'_, Mapped>) -> Option<RulePlace> {
         let known = self.table.shared.load(Ordering::Relaxed);
-        let place = if known == 0 { self.find(program)? } else { RulePlace::of(known) };
+        // A rule of another session may have had the number before.
+        let has_memory = self.object.is_none_or(|object| self.table.object.load(Ordering::Relaxed) == object.state());
+        let place = if known == 0 || !has_memory { self.find(program)? } else { RulePlace::of(known) };
         program.has_rule(place, self.rule.epoch).then_some(place)
     }
 
@@ -117,8 +121,11 @@ impl JudgedRule {
     fn find(&self, program: &ProgramSide<'_, Mapped>) -> Option<RulePlace> {
         let _errno = pages::Errno::keep();
         let place = program.reserve_rule(self.rule.number)?;
-        if self.object.is_some_and(|object| !object.is_there(program)) {
-            return None;
+        if let Some(object) = self.object {
+            if !object.is_there(program) {
+                return None;
+            }
+            self.table.object.store(object.state(), Ordering::Relaxed);
         }
         self.table.shared.store(place.number(), Ordering::Relaxed);
         Some(place)

@@ -455,7 +455,7 @@ impl<'i> ObjectImage<'i> {
             (moves, MOVES_MAX),
             (maps, MAPS_MAX),
             (code, INSTRUCTIONS_MAX),
-            (number, 64),
+            (number, 63),
         ];
         let is_small = limits.iter().all(|(found, limit)| found <= limit) && frames > 0;
         if head[..4] != IMAGE_MAGIC || !is_small || !state.is_multiple_of(8) {

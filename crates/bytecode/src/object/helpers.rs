@@ -33,6 +33,7 @@ pub(super) fn call<S: ObjectSurroundings>(
             if !memory.may_write(first, size) {
                 return Err(ObjectStopKind::OutsideMemory);
             }
+            count(steps, second & 0xffff_ffff)?;
             let end = name.iter().position(|byte| *byte == 0).unwrap_or(NAME_BYTES).min(NAME_BYTES - 1);
             let text = name[..end].iter().copied().chain(core::iter::repeat(0));
             for (at, byte) in (0..size).zip(text) {

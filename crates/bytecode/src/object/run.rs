@@ -86,9 +86,9 @@ fn moved(
             Some(())
         }
         ImageMoveKind::Text => {
-            let text = before_zero(behind(arguments, from, texts, None)?);
-            let room = to.get_mut(..step.count as usize - 1)?;
-            let count = text.len().min(room.len());
+            let (text, room) = (behind(arguments, from, texts, None)?, to.get_mut(..step.count as usize - 1)?);
+            let text = before_zero(&text[..text.len().min(room.len())]);
+            let count = text.len();
             room[..count].copy_from_slice(&text[..count]);
             Some(())
         }
@@ -113,10 +113,10 @@ fn before_zero(bytes: &[u8]) -> &[u8] {
 }
 
 impl<'i> ObjectImage<'i> {
-    /// The text that a move leads to, among these arguments.
+    /// The text that a move leads to, among these arguments: callsites end it before its first zero byte.
     pub fn text<'t>(&self, number: usize, arguments: &[u8], texts: &'t (impl Texts + ?Sized)) -> Option<&'t [u8]> {
         let step = self.moves().nth(number).filter(|step| step.kind == ImageMoveKind::TextAddress)?;
-        behind(arguments, step.from as usize, texts, None).map(before_zero)
+        behind(arguments, step.from as usize, texts, None)
     }
 }
 

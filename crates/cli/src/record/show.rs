@@ -481,7 +481,10 @@ pub(super) fn rule_status(status: &RuleStatus, out: &mut impl Write) -> io::Resu
     }
     if *unknown > 0 && matches!(options.asks.test, RuleTest::Program { .. }) {
         let events = counted(*unknown, "event");
-        writeln!(out, "            {events} more came before it was in their program, and are kept")?;
+        writeln!(
+            out,
+            "            {events} more did not meet it, and are kept: it was not in their program yet, or has no memory there"
+        )?;
     } else if *unknown > 0 {
         // A trigger fires at none of them: they are among those that it did not keep.
         let (of, fate) =

@@ -12,18 +12,27 @@ use crate::bpf::{contents_json, object_and_bytes, show_map};
 use crate::show::{counted, grouped};
 use crate::stop::StopReason;
 
+/// Bytes of all objects of a session, at most.
+const OBJECTS_BYTES_MAX: usize = 2 << 20;
+
 /// Reads objects; their programs become rules behind those that there are.
 pub(super) fn read(
     files: &[PathBuf],
     mut rules: Vec<RuleOptions>,
 ) -> Result<(Vec<ObjectOptions>, Vec<RuleOptions>), StopReason> {
-    let mut objects: Vec<ObjectOptions> = Vec::new();
+    let (mut objects, mut all_bytes) = (Vec::<ObjectOptions>::new(), 0);
     for file in files {
         let (_, bytes) = object_and_bytes(file)?;
         let name =
             file.file_name().map_or_else(|| file.display().to_string(), |name| name.to_string_lossy().into_owned());
         if objects.iter().any(|known| known.name == name) {
             return Err(StopReason::Usage(format!("there are two objects `{name}`")));
+        }
+        all_bytes += bytes.len();
+        if all_bytes > OBJECTS_BYTES_MAX {
+            let sentence =
+                format!("objects of {all_bytes} bytes: those of a session have at most {OBJECTS_BYTES_MAX} together");
+            return Err(StopReason::Usage(sentence));
         }
         let object = ObjectOptions::new(&name, &bytes);
         for rule in object.rules().map_err(StopReason::Usage)? {

@@ -372,8 +372,10 @@ impl Served {
             self.settle_groups(&grouped, (switched, &filters), &of_groups, (&triggers, &rules), compiler)?;
         }
         self.unsettled.clear();
+        let events = &self.program.known().events;
+        let settled = events.iter().position(Option::is_none).unwrap_or(events.len());
         // If the program is gone, the next look reports that.
-        let _ = self.program.lane().set_settled(self.program.known().events.len() as u64);
+        let _ = self.program.lane().set_settled(settled as u64);
         Ok(())
     }
 

@@ -101,7 +101,7 @@ impl Served {
             for user in session.objects.iter().filter(its) {
                 // If the memory is gone, so are the maps: the session says that the program is.
                 let Ok(Some(place)) = user.place(&session.instance(), lane) else { continue };
-                let Ok((maps, stopped)) = user.contents(place, lane) else { continue };
+                let Ok((maps, stopped)) = user.contents(place, lane, &mut session.told_left) else { continue };
                 let (process, pid) = (self.who.identity.name.clone(), self.who.pid.unwrap_or(self.who.identity.pid));
                 found.push(ObjectContents { object: user.name.clone(), process, pid, maps, stopped });
             }
