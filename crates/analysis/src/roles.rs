@@ -253,6 +253,7 @@ fields! { syscall_exit:
     RET integer("ret");
     NEW_FD integer("new_fd");
     NEW_OTHER_FD integer("new_other_fd");
+    TOOK_NS integer("took_ns");
 }
 fields! { irq:
     IRQ required(integer("irq"));

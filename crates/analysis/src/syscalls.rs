@@ -40,6 +40,8 @@ pub struct Syscalls {
     uring: Uring,
     wishes: Wishes,
     limits: CallLimits,
+    /// No entry is in the trace, and exits tell themselves how long calls took.
+    is_of_exits: bool,
 }
 
 /// Which calls count, and how they are counted.
@@ -118,7 +120,8 @@ impl Syscalls {
 
     /// The question that it answers.
     pub(crate) fn question() -> Question<'static> {
-        Question::new(Self::needs(), &[EventRole::SyscallEntry, EventRole::UringSubmit], Self::new)
+        let essential = &[EventRole::SyscallEntry, EventRole::SyscallExit, EventRole::UringSubmit];
+        Question::new(Self::needs(), essential, Self::new)
     }
 
     /// Roles and fields that it needs.
@@ -131,7 +134,10 @@ impl Syscalls {
             ),
             (EventRole::ThreadState, vec![thread_state::KNOWN_TID, thread_state::KNOWN_PID, thread_state::KNOWN_COMM]),
             (EventRole::SyscallEntry, vec![syscall_entry::ENTRY_NAME, syscall_entry::ENTRY_NUMBER]),
-            (EventRole::SyscallExit, vec![syscall_exit::EXIT_NAME, syscall_exit::EXIT_NUMBER, syscall_exit::RET]),
+            (
+                EventRole::SyscallExit,
+                vec![syscall_exit::EXIT_NAME, syscall_exit::EXIT_NUMBER, syscall_exit::RET, syscall_exit::TOOK_NS],
+            ),
             // For requests of io_uring.
             (EventRole::BlockIssue, vec![block::DEV]),
         ];
@@ -158,7 +164,9 @@ impl Syscalls {
             is_by_thread: !wishes.tids.is_empty() || !wishes.comms.is_empty(),
             slow: wishes.top.unwrap_or(SLOW),
         };
-        Self { settings: Settings::new(setup), names, uring: Uring::new(setup), wishes, limits }
+        let mut roles = setup.classes.iter().flat_map(|class| &class.roles);
+        let is_of_exits = !roles.any(|bound| bound.role == EventRole::SyscallEntry);
+        Self { settings: Settings::new(setup), names, uring: Uring::new(setup), wishes, limits, is_of_exits }
     }
 }
 
@@ -221,7 +229,7 @@ impl Analysis for Syscalls {
     type Note = SyscallNote;
 
     fn identity(&self) -> AnalysisIdentity {
-        AnalysisIdentity { name: "syscalls", version: 3 }
+        AnalysisIdentity { name: "syscalls", version: 4 }
     }
 
     fn shape(&self) -> PartShape {
@@ -246,8 +254,12 @@ impl Analysis for Syscalls {
             match meaning.role {
                 EventRole::SyscallEntry => lane.enter(&meaning, self.names.call(&meaning, place), (), notes),
                 EventRole::SyscallExit => {
-                    let ret = meaning.integer(syscall_exit::RET);
-                    lane.exit(&meaning, self.names.call(&meaning, place), ret, (), notes);
+                    let (call, ret) = (self.names.call(&meaning, place), meaning.integer(syscall_exit::RET));
+                    let took_ns = self.is_of_exits.then(|| meaning.integer(syscall_exit::TOOK_NS)).flatten();
+                    match took_ns.and_then(|took_ns| u64::try_from(took_ns).ok()) {
+                        Some(took_ns) => lane.whole(&meaning, call, (took_ns, ret), ((), ()), notes),
+                        None => lane.exit(&meaning, call, ret, (), notes),
+                    }
                 }
                 EventRole::Switch => lane.switch(&meaning, notes),
                 EventRole::Fork => lane.fork(&meaning, notes),

@@ -287,6 +287,31 @@ impl<'a, W: CallObserver> CallLane<'a, W> {
         run.summary.exit(exit, |met| watch.settle_in_run(totals, counted, met.outcome(is_certain)));
     }
 
+    /// A thread comes back from a call that began so many nanoseconds before, as the event itself tells: its entry is not in the trace.
+    pub fn whole<N: From<NoteOf<W>>>(
+        &mut self,
+        meaning: &RoleEvent<'_>,
+        call: CallId,
+        (took_ns, ret): (u64, Option<i64>),
+        (entry, exit): (W::Entry, W::Exit),
+        notes: &mut LaneNotes<N>,
+    ) {
+        let ((cpu, at), place) = (self.at(), self.now);
+        let begin = EventPosition { time: place.time.saturating_sub_unsigned(took_ns), ..place };
+        let entry = CallEntry { call, place: begin, cpu, more: entry };
+        let outcome = super::CallOutcome::Completed(entry, CallExit { call, place, cpu, ret, more: exit });
+        if self.settings.is_by_context {
+            let mut counted = W::Run::default();
+            self.watch.settle_in_run(&mut self.totals, &mut counted, outcome);
+            self.single(meaning, cpu, CallSummary::default(), counted, notes);
+            return;
+        }
+        self.said(meaning, at);
+        self.hole(at);
+        let Self { watch, totals, cpus, .. } = self;
+        watch.settle_in_run(totals, &mut cpus[at].1.counted, outcome);
+    }
+
     /// Cuts the run if a hole begins or ends between its last event and this one.
     #[inline]
     fn hole(&mut self, at: usize) {

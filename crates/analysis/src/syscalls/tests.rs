@@ -64,6 +64,32 @@ fn calls_are_matched_in_runs_and_across_them() {
     );
 }
 
+/// A recorder has kept slow calls alone: their exits tell when they began, and one without a known begin began before.
+#[test]
+fn exits_alone_tell_how_long_calls_took() {
+    let exits = "30 0 syscall_exit syscall=read ret=5 took_ns=20
+         40 0 syscall_exit syscall=read ret=-11 took_ns=30
+         50 0 syscall_exit syscall=poll ret=1";
+    let expect = expect![[r#"
+        per-thread
+          thread=`sh pid ? tid 7` incarnation=0 syscall=`read` count=2 errors=1 total=50 min=20 avg=25 max=30 stdev=7 began_before=0 child_returns=0 never_ended=0 lost_inside=0
+          thread=`sh pid ? tid 7` incarnation=0 syscall=`poll` count=0 errors=0 total=0 began_before=1 child_returns=0 never_ended=0 lost_inside=0
+        slowest
+          time=10..40 duration=30 thread=`sh pid ? tid 7` incarnation=0 syscall=`read` ret=-11
+          time=10..30 duration=20 thread=`sh pid ? tid 7` incarnation=0 syscall=`read` ret=5
+    "#]];
+    let switch = "20 0 thread_switch prev_tid=0 next_tid=7 next_comm=sh";
+    check(&format!("lane cpu=0 span=0..1000\n{switch}\n{exits}"), &["thread", "slowest"], &expect);
+    // An entry anywhere says that calls have entries.
+    let entry = "25 0 syscall_entry syscall=read";
+    let expect = expect![[r#"
+        per-thread
+          thread=`sh pid ? tid 7` incarnation=0 syscall=`read` count=1 errors=0 total=5 min=5 avg=5 max=5 began_before=0 child_returns=0 never_ended=0 lost_inside=1
+          thread=`sh pid ? tid 7` incarnation=0 syscall=`poll` count=0 errors=0 total=0 began_before=0 child_returns=0 never_ended=0 lost_inside=1
+    "#]];
+    check(&format!("lane cpu=0 span=0..1000\n{switch}\n{entry}\n{exits}"), &["thread"], &expect);
+}
+
 /// Calls that the edges of the trace cut.
 #[test]
 fn calls_begin_before_and_never_end() {
