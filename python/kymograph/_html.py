@@ -193,7 +193,7 @@ def report_html(report: Report) -> str:
 def report_line(report: Report) -> str:
     """The report inside another element: the places that it names are folded."""
     words = safe(report.summary())
-    if report.complete and not report.losses:
+    if report.complete and not report.losses and not report.rules:
         words = f"<small>{words}</small>"
     else:
         words = f"<b>⚠ {words}</b>"

@@ -27,7 +27,7 @@ class Report:
     """Losses, unreadable data, and assumptions.
 
     >>> trace.info().report
-    Report(unreadable=(), assumptions=(), events_discarded=0, events_discarded_is_lower_bound=False, packets_lost=0)
+    Report(unreadable=(), assumptions=(), events_discarded=0, events_discarded_is_lower_bound=False, packets_lost=0, rules=())
     >>> trace.info().report.complete
     True
     """
@@ -42,6 +42,8 @@ class Report:
     events_discarded_is_lower_bound: bool = False
     #: Packets that are missing by their sequence numbers.
     packets_lost: int = 0
+    #: Rules of recorders that have kept only some of the events that the answer is about, each as a sentence.
+    rules: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -65,6 +67,7 @@ class Report:
         """A summary in a few words."""
         parts = ["complete" if self.complete else f"{_counted(len(self.unreadable), 'place')} could not be read"]
         parts += [self.losses] if self.losses else []
+        parts += self.rules
         parts += [_counted(len(self.assumptions), "assumption")] if self.assumptions else []
         return "; ".join(parts)
 
@@ -81,6 +84,7 @@ class Report:
             events_discarded=self.events_discarded + other.events_discarded,
             events_discarded_is_lower_bound=self.events_discarded_is_lower_bound or other.events_discarded_is_lower_bound,
             packets_lost=self.packets_lost + other.packets_lost,
+            rules=tuple(dict.fromkeys(self.rules + other.rules)),
         )
 
     @classmethod
@@ -93,6 +97,7 @@ class Report:
             events_discarded=said["events_discarded"],
             events_discarded_is_lower_bound=said["events_discarded_is_lower_bound"],
             packets_lost=said["packets_lost"],
+            rules=tuple(rule["message"] for rule in said.get("rules", ())),
         )
 
     def _warn(self, *, losses: bool = False, stacklevel: int = 3) -> Report:

@@ -167,7 +167,7 @@ fn limits(wishes: &Wishes) -> String {
 
 /// Whether events may be missing in an answer.
 pub(crate) fn is_lossy(report: &Report) -> bool {
-    report.has_losses() || !report.is_complete()
+    report.has_losses() || !report.is_complete() || !report.thinned.is_empty()
 }
 
 /// What was looked for where nothing was found, in sentences.

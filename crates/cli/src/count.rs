@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use kymo_session::{
     Bounded, Cell, CellClass, ClassCount, Column, CountOptions, Counts, Headline, Plot, Progress, Session, Table, Zone,
+    json as answers,
 };
 use serde_json::json;
 
@@ -304,18 +305,17 @@ impl<'a> CountTable<'a> {
             }
             serde_json::Value::Object(object)
         };
-        json!({
+        let mut object = json!({
             "events": self.counts.total,
             "events_per_second": self.per_second(self.counts.total),
             "size_bits": self.counts.sizes.map(|sizes| json!({
                 "events": sizes.records_bits, "packet_heads": sizes.heads_bits, "packets": sizes.packets_bits,
             })),
             "groups": self.groups.iter().map(group).collect::<Vec<_>>(),
-            "events_discarded": self.counts.report.events_discarded,
-            "events_discarded_is_lower_bound": self.counts.report.discarded_is_lower_bound,
-            "packets_lost": self.counts.report.packets_lost,
-            "complete": self.counts.report.is_complete(),
-        })
+        });
+        let losses = answers::losses(&self.counts.report).into_iter().map(|(name, value)| (name.to_owned(), value));
+        object.as_object_mut().expect("it was made one").extend(losses);
+        object
     }
 }
 

@@ -160,6 +160,7 @@ fn join(all: &mut Report, part: Report, window: &Window) {
         discarded_is_lower_bound: all.discarded_is_lower_bound | part.discarded_is_lower_bound,
         packets_lost: all.packets_lost.saturating_add(part.packets_lost),
         ends_missing: part.ends_missing,
+        thinned: part.thinned,
     };
 }
 

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
-use kymo_session::{Bounded, Cell, CellClass, Column, Info, Plot, Progress, Session, Table, TraceInfo, Zone, json};
+use kymo_session::{
+    Bounded, Cell, CellClass, Column, Info, Plot, Progress, Report, Session, Table, TraceInfo, Zone, json,
+};
 
 use crate::CommandOutcome;
 use crate::answer::InstantFormat;
@@ -39,7 +41,9 @@ pub(crate) fn run(session: &Session, arguments: &InfoArguments) -> io::Result<Co
         let terminal = Screen::of_output(Color::Never, false);
         screen(&info, &arguments.common.traces, terminal, &mut out)?;
     }
-    Ok(show::report(&info.report, arguments.common.strict))
+    // The rules are told above.
+    let report = Report { thinned: Vec::new(), ..info.report };
+    Ok(show::report(&report, arguments.common.strict))
 }
 
 /// Columns before a fact.
@@ -81,6 +85,10 @@ fn facts(info: &Info, terminal: Screen, out: &mut impl Write) -> io::Result<()> 
         None => {}
     }
     writeln!(out, "  losses    {}", show::losses(&info.report).unwrap_or_else(|| "none reported".to_owned()))?;
+    for (number, rule) in info.report.thinned.iter().enumerate() {
+        let title = if number == 0 { "rules" } else { "" };
+        writeln!(out, "  {title:<10}{}", rule.sentence().trim_start_matches("rule "))?;
+    }
     classes(info, terminal, out)
 }
 

@@ -24,6 +24,12 @@ pub(crate) fn report(report: &Report, strict: bool) -> CommandOutcome {
     if let Some(more) = report.unreadable.len().checked_sub(LINES_MAX).filter(|more| *more > 0) {
         message!("error: and {} could not be read", counted(more as u64, "more place"));
     }
+    for rule in report.thinned.iter().take(LINES_MAX) {
+        message!("warning: {}: other events are not in this answer", rule.sentence());
+    }
+    if let Some(more) = report.thinned.len().checked_sub(LINES_MAX).filter(|more| *more > 0) {
+        message!("warning: and {}", counted(more as u64, "more rule"));
+    }
     // Of missing ends, the assumptions tell.
     if let Some(losses) = reported_losses(report) {
         message!("warning: {losses}");

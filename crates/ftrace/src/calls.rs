@@ -166,13 +166,13 @@ impl CallFormats {
         builder.build(self.event("entry", table, number), CALL_ENTRY.to_owned())
     }
 
-    /// The plan for the end of a call that has its arguments, too, and behind its result how long it took, if that is known.
-    pub(crate) fn whole(&self, table: CallTable, number: u64, is_timed: bool) -> EventPlan {
+    /// The plan for the end of a call that has its arguments, too, and behind its result a time of this name, if there is one.
+    pub(crate) fn whole(&self, table: CallTable, number: u64, time: Option<&str>) -> EventPlan {
         let mut builder = PlanBuilder::default();
         self.arguments_of(table, number, &mut builder);
         builder.integer("ret", (WHOLE_RESULT, WORD), (8, true, false));
-        if is_timed {
-            builder.integer("took_ns", (WHOLE_RESULT + u32::from(WORD), WORD), (8, false, false));
+        if let Some(time) = time {
+            builder.integer(time, (WHOLE_RESULT + u32::from(WORD), WORD), (8, false, false));
         }
         builder.build(self.event("exit", table, number), CALL_EXIT.to_owned())
     }

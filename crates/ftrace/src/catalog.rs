@@ -104,11 +104,11 @@ impl EventCatalog {
         self.calls.entry(table, number.min(CALLS_MAX))
     }
 
-    /// The plan for the end of a call with its arguments, of records as [`whole_call`] makes them; `is_timed`: with the time that it
-    /// took.
+    /// The plan for the end of a call with its arguments, of records as [`whole_call`] makes them; `time`: with the time of the record, under
+    /// this name.
     #[must_use]
-    pub fn whole_call(&self, table: CallTable, number: u64, is_timed: bool) -> EventPlan {
-        self.calls.whole(table, number.min(CALLS_MAX), is_timed)
+    pub fn whole_call(&self, table: CallTable, number: u64, time: Option<&str>) -> EventPlan {
+        self.calls.whole(table, number.min(CALLS_MAX), time)
     }
 
     /// Whether a record tells which process a thread belongs to.

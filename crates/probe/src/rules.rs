@@ -282,6 +282,12 @@ impl MappedRule {
             .collect()
     }
 
+    /// Number of the events of kinds that have none, where the rule has kinds.
+    #[must_use]
+    pub fn shared_events(&self) -> u64 {
+        self.number(RuleMemory::slot_at(0), slot::EVENTS)
+    }
+
     fn used(&self) -> impl Iterator<Item = usize> {
         let is_used = |slot: &usize| {
             self.memory.long(RuleMemory::slot_at(*slot) + slot::IS_USED as usize).load(Ordering::Acquire) != 0

@@ -65,6 +65,7 @@ use crate::kernel::perf_sched::SchedFeed;
 use crate::kernel::place::{KernelPlace, WrittenBefore};
 use crate::kernel::reader::{BesidePages, ReadRequest, RingReader};
 use crate::kernel::rules::{AskedRules, RuleControl, RuleFeed, RuleSource};
+pub use crate::kernel::rules::{ExplainedRule, RuleProgram, kernel_rule_programs};
 use crate::kernel::spool::{PageSpool, SpoolProgress};
 use crate::kernel::stacks::{StackFeed, StackSource};
 use crate::kernel::state::{SharedHelper, lock};
@@ -530,6 +531,9 @@ impl KernelEvents {
         self.formats.iter().for_each(|(format, is_wanted)| catalog.add(format.clone(), *is_wanted));
         self.probes.iter().for_each(|(format, facts)| catalog.add_probe(format, facts));
         let texts = (texts, self.texts_from.clone());
+        let mut options = options.clone();
+        options.environment.extend(self.rules.as_ref().map(|rules| rules.environment()));
+        let options = &options;
         let (layout, helper, filters) = (self.layout, Arc::clone(&self.helper), EventFilters::parse(&self.filters)?);
         let conversion = Conversion {
             path,

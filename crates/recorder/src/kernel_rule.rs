@@ -10,15 +10,15 @@ use std::collections::BTreeMap;
 
 use kymo_filter::{Filter, nearest};
 
+use crate::kernel_pairs::{CALLS, since_help};
 use crate::rule::words::{key, limit, name, plain};
 use crate::rule::{KEYS_MAX, KernelTest, KeyField, RuleOptions, RuleQuestion, RuleTest};
 use crate::tracepoints::patterns;
 use crate::watch::words::list;
 use crate::words::{self, OptionWords, PlacedWord, WordsProblem, WordsProblemKind};
 
-/// Both events of all system calls.
-const CALLS: &str = "syscalls";
 const KEYS_EXPECTED: &str = "`by FIELD`, `per FIELD`, `when EXPRESSION` or the end";
+const BETWEEN_EXPECTED: &str = "`by FIELD`, `closed`, `when EXPRESSION` or the end";
 
 impl RuleOptions {
     /// Rules about events of the kernel: `[NAME:] EVENTS over LIMIT since EVENTS [by FIELD[,FIELD]] [per FIELD] [when EXPRESSION]`,
@@ -42,9 +42,7 @@ impl RuleOptions {
             if words.next_if("when").is_some() {
                 rule.condition = Some(condition(words.take_rest(), text)?);
             } else if let Some(other) = words.take() {
-                let near = nearest(other.text, ["by", "per", "when"]);
-                let help = near.first().map(|near| format!("did you mean `{near}`?"));
-                return Err(rendered(words.expected(KEYS_EXPECTED, Some(&other), help)));
+                return Err(rendered(unexpected(&words, &other, &rule.asks.test)));
             }
             let known: Vec<&str> = all.iter().map(|known| known.name.as_str()).collect();
             rule.name = words::free_name(&rule.name, place, &known).map_err(rendered)?;
@@ -52,6 +50,24 @@ impl RuleOptions {
         }
         Ok(all)
     }
+}
+
+/// A word stands where the rule ends, or its condition begins.
+fn unexpected(words: &OptionWords<'_>, other: &PlacedWord<'_>, test: &RuleTest) -> WordsProblem {
+    let (expected, known) = match test {
+        RuleTest::OfKernel { test: KernelTest::Between { .. }, .. } => {
+            (BETWEEN_EXPECTED, &["by", "closed", "when"][..])
+        }
+        RuleTest::OfKernel { .. } => ("`when EXPRESSION` or the end", &["when"][..]),
+        _ => (KEYS_EXPECTED, &["by", "per", "when"][..]),
+    };
+    let help = match other.text {
+        "per" => {
+            Some("kinds have limits of their own, which only `over` has; `by FIELD` tells values apart".to_owned())
+        }
+        text => nearest(text, known.iter().copied()).first().map(|near| format!("did you mean `{near}`?")),
+    };
+    words.expected(expected, Some(other), help)
 }
 
 /// All of a rule but its condition, and the place of its name, if it has one.
@@ -97,8 +113,8 @@ fn over(words: &mut OptionWords<'_>, written: &[String]) -> Result<RuleQuestion,
         // Calls are pairs by nature.
         None if *written == [CALLS] => pair("sys_enter"),
         None => {
-            let found = words.peek();
-            return Err(words.expected("`since EVENT`, where the time begins", found.as_ref(), None));
+            let (found, help) = (words.peek(), since_help(written, &limit.words()));
+            return Err(words.expected("`since EVENT`, where the time begins", found.as_ref(), help));
         }
     };
     let (mut keys, mut per) = (Vec::new(), None);
@@ -207,6 +223,13 @@ mod tests {
             "syscalls over 5ms when",
             "syscalls over 5ms when x >",
             "a/b: syscalls over 5ms",
+            "syscall over 5ms",
+            "openat over p99",
+            "kmalloc between sys_enter and sys_exit per name",
+            "irq when comm == \"dd\"",
+            "sched_waking,irq over 5ms since ?none:x",
+            "kmalloc between irq_handler_entry and irq_handler_exit by cpu_id",
+            "kmalloc between a and b by x=y",
         ];
         expect_test::expect![[r#"
             --- syscalls over 5ms
@@ -220,9 +243,9 @@ mod tests {
             --- lo: netif_receive_skb when skb->dev->name == "lo"
             lo: netif_receive_skb when skb->dev->name == "lo"
             --- kmalloc between sys_enter and sys_exit
-            kmalloc: kmalloc between sys_enter and sys_exit by thread=thread
+            kmalloc: kmalloc between sys_enter and sys_exit by thread
             --- sched_switch between sched_process_exec and sched_process_exit by prev_tid=tid=tid,cpu_id closed when prev_prio > 3
-            sched_switch: sched_switch between sched_process_exec and sched_process_exit by prev_tid=tid=tid,cpu_id=cpu_id=cpu_id closed when prev_prio > 3
+            sched_switch: sched_switch between sched_process_exec and sched_process_exit by prev_tid=tid,cpu_id closed when prev_prio > 3
             --- sched_switch closed
             sched_switch: sched_switch closed
             --- sched_switch
@@ -243,6 +266,7 @@ mod tests {
             expected `since EVENT`, where the time begins, found the end
                 block_rq_complete over 5ms
                                           ^
+            help: `block_rq_complete over 5ms since block_rq_issue by rq`
             --- syscalls over much
             `much` is no limit
                 syscalls over much
@@ -267,6 +291,29 @@ mod tests {
                 a/b: syscalls over 5ms
                 ^^^^
             help: it stands before the rest, with a colon: `end: ...`
+            --- syscall over 5ms
+            expected `since EVENT`, where the time begins, found the end
+                syscall over 5ms
+                                ^
+            help: did you mean `syscalls`?
+            --- openat over p99
+            expected `since EVENT`, where the time begins, found the end
+                openat over p99
+                               ^
+            help: `syscalls over p99 when name == "openat"`
+            --- kmalloc between sys_enter and sys_exit per name
+            expected `by FIELD`, `closed`, `when EXPRESSION` or the end, found `per`
+                kmalloc between sys_enter and sys_exit per name
+                                                       ^^^
+            help: kinds have limits of their own, which only `over` has; `by FIELD` tells values apart
+            --- irq when comm == "dd"
+            irq: irq when comm == "dd"
+            --- sched_waking,irq over 5ms since ?none:x
+            sched_waking: sched_waking,irq:irq_handler_*,irq:softirq_* over 5ms since ?none:x by thread
+            --- kmalloc between irq_handler_entry and irq_handler_exit by cpu_id
+            kmalloc: kmalloc between irq_handler_entry and irq_handler_exit by cpu_id
+            --- kmalloc between a and b by x=y
+            kmalloc: kmalloc between a and b by x=y
         "#]].assert_eq(&all.map(told).concat());
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use kymo_lane::RuleCounts;
 use serde::{Deserialize, Serialize};
 
+use crate::presets::shown;
 use crate::select::SelectionRule;
 
 /// Rules of a session, at most.
@@ -144,7 +145,7 @@ impl RuleOptions {
         let when = self.condition.as_ref().map_or_else(String::new, |condition| format!(" when {condition}"));
         let asks = self.asks.words();
         let space = if asks.is_empty() { "" } else { " " };
-        format!("{}{space}{asks}{when}", self.events.join(","))
+        format!("{}{space}{asks}{when}", shown(&self.events))
     }
 
     /// Why it cannot be; `None`: it can.
@@ -243,20 +244,28 @@ impl RuleQuestion {
             RuleTest::Over { limit, since, per, with_begins } => {
                 let begins = if *with_begins { " with begins" } else { "" };
                 let per = per.as_ref().map_or_else(String::new, |per| format!(" per {per}"));
-                format!("over {} since {}{by}{per}{begins}", limit.words(), since.join(","))
+                format!("over {} since {}{by}{per}{begins}", limit.words(), shown(since))
             }
             RuleTest::Every(count) => format!("every {count}{by}"),
             RuleTest::AtMost { events, ns } => format!("at most {events} in {}{by}", time(*ns)),
             RuleTest::OfKernel { test, is_closed } => {
                 let closed = if *is_closed { "closed" } else { "" };
                 let KernelTest::Between { begin, end, end_keys } = test else { return closed.to_owned() };
-                let of_begin = self.keys.iter().map(|key| match key {
-                    KeyField::Thread => "thread".to_owned(),
-                    KeyField::Field { end, begin } => format!("{end}={begin}"),
-                });
-                let keys: Vec<String> = of_begin.zip(end_keys).map(|(key, end)| format!("{key}={end}")).collect();
+                let key = |(own, end): (&KeyField, &String)| {
+                    let (own, begin) = match own {
+                        KeyField::Thread => ("thread", "thread"),
+                        KeyField::Field { end, begin } => (end.as_str(), begin.as_str()),
+                    };
+                    // As in words, a field that is not named is called as the one before.
+                    match (own == begin, begin == end) {
+                        (true, true) => own.to_owned(),
+                        (false, true) => format!("{own}={begin}"),
+                        (_, false) => format!("{own}={begin}={end}"),
+                    }
+                };
+                let keys: Vec<String> = self.keys.iter().zip(end_keys).map(key).collect();
                 let space = if *is_closed { " " } else { "" };
-                format!("between {} and {} by {}{space}{closed}", begin.join(","), end.join(","), keys.join(","))
+                format!("between {} and {} by {}{space}{closed}", shown(begin), shown(end), keys.join(","))
             }
             RuleTest::Program { object, program, is_filter } => {
                 format!("{} {program} of {object}", if *is_filter { "filtered by" } else { "seen by" })
@@ -310,6 +319,41 @@ pub fn time(ns: u64) -> String {
 
 fn takes(patterns: &[String], event: &str) -> bool {
     SelectionRule { events: patterns.to_vec(), ..SelectionRule::default() }.takes_name(event)
+}
+
+/// What a trace tells of a rule beside its counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ToldRuleWords {
+    pub(crate) name: String,
+    pub(crate) words: String,
+    /// Patterns of the events that it keeps some of, with commas between them; of triggers none.
+    pub(crate) events: String,
+    /// Patterns of those that it needs and are not recorded for it.
+    pub(crate) without: String,
+}
+
+impl ToldRuleWords {
+    /// Those of a rule that a session records by.
+    pub(crate) fn of(rule: &RuleOptions) -> Self {
+        let without = match &rule.asks.test {
+            RuleTest::Over { since, with_begins: false, .. } => since.join(","),
+            _ => String::new(),
+        };
+        Self { events: rule.events.join(","), without, ..Self::of_trigger(rule) }
+    }
+
+    /// The events that it is about, as the environment of a trace tells them.
+    pub(crate) fn ruled(&self) -> String {
+        let Self { name, events, without, .. } = self;
+        let list = |patterns: &str| patterns.replace(',', ", ");
+        let without = if without.is_empty() { String::new() } else { format!(" without {}", list(without)) };
+        format!("{name}: {}{without}", list(events))
+    }
+
+    /// Those of a rule that a trigger asks: it lets nothing go.
+    pub(crate) fn of_trigger(rule: &RuleOptions) -> Self {
+        Self { name: rule.name.clone(), words: rule.words(), ..Self::default() }
+    }
 }
 
 /// Events of a rule.
@@ -396,6 +440,9 @@ pub struct RuleStatus {
     /// Events that it has kept and that found no room; `None`: programs ask it, and not the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
+    /// Number of the events so far whose kinds share one limit, as others have the limits of their own.
+    #[serde(default)]
+    pub shared: u64,
 }
 
 impl RuleStatus {
@@ -408,6 +455,22 @@ impl RuleStatus {
             }
         }
         self.kinds.sort_by(|one, other| other.events.cmp(&one.events).then_with(|| one.name.cmp(&other.name)));
+    }
+
+    /// Why its ends hardly have a known begin, in a sentence without a full stop; `None`: enough have.
+    #[must_use]
+    pub fn unknown_note(&self) -> Option<String> {
+        let all = self.kept.saturating_add(self.let_go);
+        if self.unknown.saturating_mul(2) <= all || self.options.name.starts_with("trigger:") {
+            return None;
+        }
+        let share = if self.unknown == all { "none" } else { "less than half" };
+        let help = self.options.key_note().unwrap_or_else(|| {
+            "`by FIELD` names what the events that begin and those that end have in common, and what began before the recording is \
+             unknown"
+                .to_owned()
+        });
+        Some(format!("{share} of its ends had a known begin: {help}"))
     }
 
     /// Its limit now, in nanoseconds or events; `None`: there is none yet.

@@ -636,7 +636,7 @@ impl RecordingSession {
         if self.outputs.is_empty() && self.options.keep == Keep::Oldest && !is_tree && self.options.kernel.is_none() {
             // A session without events also leaves a trace.
             let earliest = self.earliest[ClockSource::Counter as usize];
-            match Output::create(&self.trace, self.output_options(), clocks.of(ClockSource::Counter), earliest) {
+            match Output::create(&self.trace, self.program_options(), clocks.of(ClockSource::Counter), earliest) {
                 Ok(mut output) => {
                     output.lost_before(&std::mem::take(&mut self.unbegun[ClockSource::Counter as usize]));
                     self.outputs.push((ClockSource::Counter, output));

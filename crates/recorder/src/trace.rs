@@ -41,7 +41,7 @@ use crate::program::walk::{
     self, EventTreatment, EventVerdict, EventWalk, SINCE_BYTES, TickRange, TreatmentTable, WalkStop, wanted_parts,
 };
 use crate::program::{ProgramFacts, ProgramIdentity};
-use crate::rule::RuleTotals;
+use crate::rule::{RuleTotals, ToldRuleWords};
 use crate::trace::choose::RunJudge;
 pub use crate::trace::choose::{AskedEvent, Choose, ClassDecision, Everything, SingleTrace};
 use crate::trace::chunk::{PacketOrigin, PacketSpan, StreamNumber, TraceChunk, raw_clock};
@@ -482,7 +482,7 @@ impl Output {
     }
 
     /// What a program has kept and let go for a rule of the session so far.
-    pub(crate) fn rule(&mut self, program: &ProgramFacts, rule: &str, counts: &RuleTotals) {
+    pub(crate) fn rule(&mut self, program: &ProgramFacts, rule: &ToldRuleWords, counts: &RuleTotals) {
         let now = self.cycles();
         self.own.rule(now, program.identity.key, rule, counts);
     }

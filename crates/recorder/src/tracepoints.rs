@@ -1,10 +1,13 @@
 //! Tracepoints of the kernel: which of them a session records, as patterns of names and ready choices.
 
 use kymo_filter::nearest;
+use kymo_ftrace::event_name;
 use kymo_schema::glob;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel_filter::KernelFilterPlace;
+use crate::kernel_pairs::call_of;
+pub use crate::presets::{ALL, KernelPreset, PRESETS, PROGRAMS, patterns};
 use crate::probes::ProbePlan;
 use crate::rule::{RuleOptions, RuleStatus};
 use crate::watch_options::WatchOptions;
@@ -184,19 +187,32 @@ pub struct WatchSummary {
     pub notes: Vec<String>,
 }
 
+/// Whether a tracepoint has this name in traces.
+fn is_called(name: &str, event: &str) -> bool {
+    let (system, own) = event.split_once(':').unwrap_or(("", event));
+    !name.contains(['*', '?']) && event_name(system, own) == name
+}
+
 /// The events that patterns mean.
 pub(crate) fn chosen(patterns: &[String], known: &[String]) -> Result<Vec<String>, String> {
     let name = |event: &str| event.split_once(':').map_or("", |(_, name)| name).to_owned();
     let takes = |pattern: &str, event: &str| {
         let pattern = pattern.trim_start_matches(['!', '?']);
-        glob::matches(pattern, event) || !pattern.contains(':') && glob::matches(pattern, &name(event))
+        glob::matches(pattern, event)
+            || !pattern.contains(':') && (glob::matches(pattern, &name(event)) || is_called(pattern, event))
     };
     for pattern in patterns.iter().filter(|pattern| !pattern.starts_with('?')) {
         if !known.iter().any(|event| takes(pattern, event)) {
             let pattern = pattern.trim_start_matches('!');
             let names: Vec<String> = known.iter().map(|event| name(event)).collect();
             let near = nearest(pattern, names.iter().chain(known).map(String::as_str));
-            let help = near.first().map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            let help = match (call_of(pattern), near.first()) {
+                (Some(call), _) => {
+                    format!(": `{call}` is a system call, and all of them are `sys_enter` and `sys_exit`")
+                }
+                (None, Some(near)) => format!("; did you mean `{near}`?"),
+                (None, None) => String::new(),
+            };
             return Err(format!("the kernel has no event `{pattern}`{help}"));
         }
     }
@@ -207,87 +223,6 @@ pub(crate) fn chosen(patterns: &[String], known: &[String]) -> Result<Vec<String
     // System calls are taken from the events that all of them have in common.
     let all: Vec<String> = all.filter(|event| !event.starts_with("syscalls:")).cloned().collect();
     if all.is_empty() { Err("these patterns leave no event of the kernel".to_owned()) } else { Ok(all) }
-}
-
-/// Events for a purpose.
-#[derive(Clone, Copy, Debug)]
-pub struct KernelPreset {
-    /// Its name.
-    pub name: &'static str,
-    /// The facts that its events tell.
-    pub sentence: &'static str,
-    /// Patterns of events, separated by spaces.
-    patterns: &'static str,
-}
-
-/// Events that tell which process a thread belongs to, and its name: with probes and nothing else.
-pub const PROGRAMS: &str =
-    "?sched:sched_process_fork ?sched:sched_process_exec ?sched:sched_process_exit ?task:task_rename";
-
-/// Ready choices of events.
-pub const PRESETS: [KernelPreset; 6] = [
-    KernelPreset {
-        name: "waiting",
-        sentence: "the reasons of waiting: sched, syscalls, interrupts, timers, disks, networks, locks",
-        patterns: "sched syscalls irq ?block:block_rq_insert ?block:block_rq_issue ?block:block_rq_complete \
-            ?workqueue:workqueue_queue_work ?workqueue:workqueue_execute_* ?timer:hrtimer_expire_* ?timer:timer_expire_* \
-            ?net:net_dev_queue ?net:net_dev_xmit ?net:netif_receive_skb ?napi:napi_poll ?io_uring:* ?lock:contention_* \
-            ?signal:signal_generate ?signal:signal_deliver",
-    },
-    KernelPreset {
-        name: "sched",
-        sentence: "which thread runs where, and which one wakes it",
-        patterns: "?sched:sched_switch ?sched:sched_waking ?sched:sched_wakeup ?sched:sched_wakeup_new ?sched:sched_migrate_task \
-            ?sched:sched_process_fork ?sched:sched_process_exec ?sched:sched_process_exit ?sched:sched_process_free \
-            ?sched:sched_pi_setprio ?task:task_rename",
-    },
-    KernelPreset {
-        name: "syscalls",
-        sentence: "system calls with their arguments and results",
-        patterns: "?raw_syscalls:sys_enter ?raw_syscalls:sys_exit",
-    },
-    KernelPreset {
-        name: "irq",
-        sentence: "interrupts and their deferred work",
-        patterns: "?irq:irq_handler_* ?irq:softirq_*",
-    },
-    KernelPreset {
-        name: "io",
-        sentence: "system calls, disks and io_uring",
-        patterns: "sched syscalls ?block:* ?io_uring:*",
-    },
-    KernelPreset {
-        name: "net",
-        sentence: "packets, sockets and TCP",
-        patterns: "sched ?net:* ?napi:* ?skb:* ?tcp:* ?sock:* ?udp:* ?qdisc:*",
-    },
-];
-/// All events.
-pub const ALL: &str = "all";
-
-/// The patterns that words mean: names of presets, `all`, and patterns themselves. No words: the first preset.
-///
-/// ```
-/// let patterns = kymo_recorder::tracepoints::patterns(["irq", "sched_switch"]);
-/// assert_eq!(patterns, ["?irq:irq_handler_*", "?irq:softirq_*", "sched_switch"]);
-/// ```
-pub fn patterns<'w>(words: impl IntoIterator<Item = &'w str>) -> Vec<String> {
-    let mut words = words.into_iter().peekable();
-    let mut all = Vec::new();
-    if words.peek().is_none_or(|word| word.starts_with('!')) {
-        add(PRESETS[0].name, &mut all);
-    }
-    words.for_each(|word| add(word, &mut all));
-    all
-}
-
-fn add(word: &str, all: &mut Vec<String>) {
-    match PRESETS.iter().find(|preset| preset.name == word) {
-        Some(preset) => preset.patterns.split_ascii_whitespace().for_each(|pattern| add(pattern, all)),
-        None if word == ALL => all.push("*:*".to_owned()),
-        None if all.iter().any(|known| known == word) => {}
-        None => all.push(word.to_owned()),
-    }
 }
 
 #[cfg(test)]
@@ -307,15 +242,12 @@ mod tests {
             of(&["shced_switch"]),
             Err("the kernel has no event `shced_switch`; did you mean `sched_switch`?".to_owned())
         );
+        assert_eq!(of(&["irq_softirq_entry"]), Ok(vec!["irq:softirq_entry".to_owned()]), "its name in traces");
+        let told = of(&["openat"]).expect_err("it is a call");
+        assert_eq!(
+            told,
+            "the kernel has no event `openat`: `openat` is a system call, and all of them are `sys_enter` and `sys_exit`"
+        );
         assert_eq!(of(&["?nothing"]), Err("these patterns leave no event of the kernel".to_owned()));
-    }
-
-    #[test]
-    fn no_words_mean_the_first_preset() {
-        assert_eq!(patterns([]), patterns(["waiting"]));
-        let without = patterns(["!sched_waking"]);
-        assert_eq!(without.last().map(String::as_str), Some("!sched_waking"));
-        assert!(without.contains(&"?sched:sched_switch".to_owned()));
-        assert_eq!(patterns(["all"]), ["*:*"]);
     }
 }

@@ -183,6 +183,12 @@ impl<'t> EventList<'t> {
         }
     }
 
+    /// The whole name of an event, with its subsystem.
+    pub(crate) fn whole(&self, event: &str) -> String {
+        let its = self.events.iter().find(|known| bare(known) == bare(event) && !known.starts_with("syscalls:"));
+        its.map_or_else(|| event.to_owned(), String::clone)
+    }
+
     pub(crate) fn fields(&self, event: &str, is_end: bool) -> Option<TracepointFields<'t>> {
         self.types.event(bare(event), is_end)
     }

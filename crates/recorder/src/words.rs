@@ -28,6 +28,8 @@ pub enum WordsProblemKind {
     },
     /// A pattern is none, for this reason.
     Pattern(String),
+    /// The same in a rule of programs, which may be meant for the kernel.
+    RulePattern(String),
     /// There is nothing between two commas, or behind the last one.
     NoPattern,
     /// A time is none, or is 0.
@@ -68,6 +70,10 @@ impl WordsProblem {
                 (format!("expected {expected}, found {found}"), help.clone())
             }
             Kind::Pattern(why) => (why.clone(), None),
+            Kind::RulePattern(why) => {
+                let help = "rules about events of the kernel are those of `kymo record --kernel-only`";
+                (why.clone(), Some(help.to_owned()))
+            }
             Kind::NoPattern => {
                 ("there is no event at this comma".to_owned(), Some("`stop on net:lost,net:late`".to_owned()))
             }

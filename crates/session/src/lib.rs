@@ -94,6 +94,7 @@ pub use open::rehearsal::{Took, WorkKind};
 pub use open::report::{Report, ReportProblem};
 pub use open::select::{FilterMeaning, Selection, UnknownName, Untyped};
 pub use open::share::{Share, ShareProblem};
+pub use open::thinned::{ThinnedCounts, ThinnedEvents};
 pub use open::when::{NotATime, When};
 pub use open::zone::Zone;
 pub use open::{OpenFailure, OpenOptions, Session};

@@ -19,7 +19,9 @@ pub(crate) mod report;
 pub(crate) mod select;
 pub(crate) mod share;
 pub(crate) mod stacks;
+pub(crate) mod thinned;
 mod timed;
+pub(crate) mod told;
 pub(crate) mod when;
 pub(crate) mod zone;
 
@@ -46,6 +48,7 @@ use crate::open::offsets::{OffsetFailure, Offsets, TraceOffset};
 use crate::open::progress::Progress;
 use crate::open::report::{Report, ReportProblem};
 use crate::open::stacks::StackFacts;
+use crate::open::thinned::ThinnedEvents;
 
 /// How to open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,6 +89,8 @@ pub struct Session {
     gone: GoneFiles,
     /// What the traces tell of call stacks, once that was asked for.
     pub(crate) stacks: OnceLock<Arc<StackFacts>>,
+    /// Rules that have kept only some events, once that was asked for.
+    thinned: OnceLock<Vec<ThinnedEvents>>,
     /// Where to keep indexes and results.
     pub(crate) cache: Option<PathBuf>,
 }
@@ -211,6 +216,7 @@ impl Session {
             event_span: OnceLock::new(),
             gone,
             stacks: OnceLock::new(),
+            thinned: OnceLock::new(),
             slice_bytes: None,
             cache,
             cuts_ns: Vec::new(),
@@ -227,8 +233,8 @@ impl Session {
     pub(crate) fn with_traces(&self, traces: Vec<Arc<Trace>>) -> Self {
         let (opened, cache, cuts_ns) = (self.opened.clone(), self.cache.clone(), self.cuts_ns.clone());
         let (missing_ends, gone) = (self.missing_ends.clone(), self.gone.clone());
-        let (event_span, stacks) = (OnceLock::new(), OnceLock::new());
-        Self { traces, opened, missing_ends, cache, cuts_ns, event_span, gone, stacks, ..*self }
+        let (event_span, stacks, thinned) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { traces, opened, missing_ends, cache, cuts_ns, event_span, gone, stacks, thinned, ..*self }
     }
 
     /// One trace that is open already, read by one thread.
@@ -242,6 +248,7 @@ impl Session {
             event_span: OnceLock::new(),
             gone: GoneFiles::default(),
             stacks: OnceLock::new(),
+            thinned: OnceLock::new(),
             slice_bytes: None,
             cache: None,
             cuts_ns: Vec::new(),

@@ -67,8 +67,8 @@ pub(crate) struct RecordArguments {
     #[arg(long, requires = "kernel", conflicts_with_all = ["command", "detach"])]
     pub(crate) list: bool,
     /// Record nothing: tell for each event of the kernel which part of `--kernel-filter` the kernel checks, which part the recorder,
-    /// and why
-    #[arg(long, requires = "kernel_filters", conflicts_with_all = ["command", "detach", "list"])]
+    /// and why; of each `--kernel-only`, the programs that would run in the kernel, their keys, and the fields that they may ask
+    #[arg(long, conflicts_with_all = ["command", "detach", "list"])]
     pub(crate) explain: bool,
     /// Print one JSON object at the end; with `--to console`, print each event as JSON, and that object on standard error
     #[arg(long, conflicts_with = "summary")]

@@ -2,8 +2,11 @@
 
 use std::io::{self, Write};
 
-use kymo_recorder::kernel::{KernelEvent, kernel_events, kernel_filter_places};
+use kymo_recorder::kernel::{
+    ExplainedRule, KernelEvent, RuleProgram, kernel_events, kernel_filter_places, kernel_rule_programs,
+};
 use kymo_recorder::kernel_filter::{FilterRuns, KernelFilter, KernelFilterPlace};
+use kymo_recorder::rule::RuleOptions;
 use kymo_recorder::tracepoints;
 
 use super::RecordProblem;
@@ -41,8 +44,49 @@ pub(super) fn filters(arguments: &SessionArguments) -> Result<Vec<String>, StopR
     Ok(filters.clone())
 }
 
-/// Tells where the filters would run.
+/// Tells where filters would run, and the programs of rules.
 pub(super) fn explain(arguments: &SessionArguments, is_json: bool) -> Result<CommandOutcome, RecordProblem> {
+    let what = match (arguments.kernel_filters.is_empty(), arguments.kernel_rules.is_empty()) {
+        (false, true) => return explain_filters(arguments, is_json),
+        (true, false) => None,
+        (true, true) => Some("`--explain` tells of `--kernel-filter` or `--kernel-only`: one is missing"),
+        (false, false) => {
+            Some("`--explain` tells either of filters or of rules: leave `--kernel-filter` or `--kernel-only` out")
+        }
+    };
+    what.map_or(Ok(()), |what| Err(StopReason::Usage(what.to_owned())))?;
+    let wrong = |problem: String| StopReason::Expression(format!("error: rule: {problem}\n"));
+    let rules = RuleOptions::parse_of_kernel(&arguments.kernel_rules).map_err(wrong)?;
+    let explained = kernel_rule_programs(&rules).map_err(|why| StopReason::Expression(format!("error: {why}\n")))?;
+    let mut out = plain_output();
+    if is_json {
+        writeln!(out, "{}", serde_json::to_string(&explained).map_err(io::Error::from)?)?;
+    } else {
+        explained.iter().try_for_each(|rule| show_rule(rule, &mut out))?;
+    }
+    Ok(CommandOutcome::Complete)
+}
+
+/// A rule, with a line for each program, and lines of the fields there.
+fn show_rule(rule: &ExplainedRule, out: &mut impl Write) -> io::Result<()> {
+    let ExplainedRule { rule: name, words, warning, programs } = rule;
+    writeln!(out, "{name}: {words}")?;
+    if let Some(warning) = warning {
+        writeln!(out, "  warning: {warning}")?;
+    }
+    for RuleProgram { tracepoint, does, key, per, events, records, fields } in programs {
+        let by = if key.is_empty() { String::new() } else { format!(" by {}", key.join(",")) };
+        let per = per.as_ref().map_or_else(String::new, |per| format!(" per {per}"));
+        writeln!(out, "  {tracepoint} {does}{by}{per}")?;
+        if !events.is_empty() {
+            writeln!(out, "    in the trace  {}: {}", events.join(", "), records.join(", "))?;
+        }
+        writeln!(out, "    can be asked  {}", fields.join(", "))?;
+    }
+    Ok(())
+}
+
+fn explain_filters(arguments: &SessionArguments, is_json: bool) -> Result<CommandOutcome, RecordProblem> {
     let (words, filters) = (arguments.kernel.as_deref().unwrap_or_default(), filters(arguments)?);
     let has_texts = arguments.kernel_texts == KernelTexts::Read;
     let wrong = |lines: String| StopReason::Expression(format!("error: {lines}\n"));

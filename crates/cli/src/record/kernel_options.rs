@@ -18,6 +18,7 @@ pub(super) fn of(arguments: &SessionArguments) -> Result<Option<KernelOptions>, 
     };
     let rules = RuleOptions::parse_of_kernel(&arguments.kernel_rules)
         .map_err(|problem| StopReason::Expression(format!("error: rule: {problem}")))?;
+    rules.iter().filter_map(RuleOptions::key_note).for_each(|note| write_line(&format!("warning: {note}")));
     let watches = WatchOptions::parse_all(&arguments.watches)
         .map_err(|problem| StopReason::Expression(format!("error: watch: {problem}\n")))?;
     if !arguments.kernel_of.is_empty() && arguments.kernel.is_none() && rules.is_empty() && watches.is_empty() {

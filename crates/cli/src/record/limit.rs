@@ -56,6 +56,12 @@ fn unknown_kind(kind: &str, arguments: &LimitArguments, status: &SessionStatus) 
     if seen.contains(&kind) {
         return None;
     }
+    if rule.shared > 0 {
+        return Some(format!(
+            "no event of rule `{}` was of kind `{kind}` while there was room for its own limit: it may share that of all other kinds",
+            rule.options.name
+        ));
+    }
     let near = kymo_recorder::nearest(kind, seen.iter().copied());
     let help = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
     Some(format!("no event of rule `{}` was of kind `{kind}` so far{help}", rule.options.name))

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use kymo_recorder::capture::LineCount;
 use kymo_recorder::packets::PacketCounts;
 use kymo_recorder::protocol::{LostEvents, SessionSummary};
-use kymo_recorder::rule::{RuleStatus, RuleTest};
+use kymo_recorder::rule::{RuleKind, RuleStatus, RuleTest};
 use kymo_recorder::select::{SelectionRule, SubjectRule};
 use kymo_recorder::tracepoints::{KernelSummary, WatchSummary};
 use kymo_recorder::trigger::{TriggerEffect, TriggerFiring, TriggerOptions, TriggerScope, TriggerStatus};
@@ -464,6 +464,7 @@ pub(super) fn rule_status(status: &RuleStatus, out: &mut impl Write) -> io::Resu
         running_ns,
         kinds,
         lost,
+        shared,
     } = status;
     let ns = |ns: u64| duration(ns.into());
     let asked = kept + let_go;
@@ -491,21 +492,16 @@ pub(super) fn rule_status(status: &RuleStatus, out: &mut impl Write) -> io::Resu
             if options.name.starts_with("trigger:") { ("of all", "fire nothing") } else { ("of these", "are kept") };
         writeln!(out, "            {} {of} had no known begin, and {fate}", grouped(*unknown))?;
     }
+    if let Some(note) = status.unknown_note() {
+        writeln!(out, "            {note}")?;
+    }
     if *forgotten > 0 {
         writeln!(out, "            {} were forgotten, as there were too many at a time", counted(*forgotten, "key"))?;
     }
     if let Some(lost @ 1..) = lost {
         writeln!(out, "            {} of these were lost, as their ring was full", grouped(*lost))?;
     }
-    for kind in kinds.iter().take(KINDS_SHOWN) {
-        let set = kind.set_ns.map(|set| format!("limit {}", ns(set)));
-        let running = kind.running_ns.map(|running| format!("running limit {}", ns(running)));
-        let its: Vec<String> = set.into_iter().chain(running).chain([counted(kind.events, "event")]).collect();
-        writeln!(out, "            {}: {}", kind.name, its.join(", "))?;
-    }
-    if kinds.len() > KINDS_SHOWN {
-        writeln!(out, "            and {} more", counted((kinds.len() - KINDS_SHOWN) as u64, "kind"))?;
-    }
+    kinds_status(kinds, *shared, out)?;
     for problem in problems {
         writeln!(out, "            {problem}")?;
     }
@@ -515,6 +511,29 @@ pub(super) fn rule_status(status: &RuleStatus, out: &mut impl Write) -> io::Resu
             out,
             "            {without} of {all} cannot ask it at some events, and the recorder does: {}",
             why.join("; ")
+        )?;
+    }
+    Ok(())
+}
+
+/// Kinds of a rule, and the events of those that share one limit.
+fn kinds_status(kinds: &[RuleKind], shared: u64, out: &mut impl Write) -> io::Result<()> {
+    let ns = |ns: u64| duration(ns.into());
+    for kind in kinds.iter().take(KINDS_SHOWN) {
+        let set = kind.set_ns.map(|set| format!("limit {}", ns(set)));
+        let running = kind.running_ns.map(|running| format!("running limit {}", ns(running)));
+        let its: Vec<String> = set.into_iter().chain(running).chain([counted(kind.events, "event")]).collect();
+        writeln!(out, "            {}: {}", kind.name, its.join(", "))?;
+    }
+    if kinds.len() > KINDS_SHOWN {
+        writeln!(out, "            and {} more", counted((kinds.len() - KINDS_SHOWN) as u64, "kind"))?;
+    }
+    if shared > 0 {
+        let events = counted(shared, "event");
+        writeln!(
+            out,
+            "            other kinds share one limit, as {} have limits of their own: {events}",
+            kinds.len()
         )?;
     }
     Ok(())

@@ -28,14 +28,14 @@ int main(int count, char **words) {
 const MS: u64 = 1_000_000;
 const SLEEP: &str = "syscall_exit_clock_nanosleep";
 
-struct Sleeper {
-    place: Place,
-    program: PathBuf,
+pub(crate) struct Sleeper {
+    pub(crate) place: Place,
+    pub(crate) program: PathBuf,
 }
 
 impl Sleeper {
     /// `None`: it is said why not.
-    fn begin() -> Option<Self> {
+    pub(crate) fn begin() -> Option<Self> {
         let place = Place::new();
         if !can_record(&place) || !can_load(&place) {
             return None;
@@ -236,6 +236,12 @@ fn rules_that_cannot_be_are_refused() {
         ("syscalls over 5ms when ret ==", "expected a value"),
         ("syscalls over 5ms when nothing == 3", "nothing"),
         ("syscalls over 5", "`5` has no unit"),
+        ("syscall over 5ms", "did you mean `syscalls`?"),
+        ("openat over 5ms", "help: `syscalls over 5ms when name == \"openat\"`"),
+        ("openat over 5ms since sys_enter", "help: `sys_exit when name == \"openat\"`"),
+        ("sys_exit when zzzzzzzz == 3", "help: there are `name`"),
+        ("syscalls over 5ms when name == read", "help: a text stands in quotes: `\"read\"`"),
+        ("sys_exit between sched_switch and sched_waking per name", "`by FIELD` tells values apart"),
     ] {
         let words = ["record", "--kernel-only", rule, "--output", "none", "--", "true"];
         let output = sleeper.place.kymo(&words).output().expect("it starts");
@@ -377,5 +383,124 @@ fn events_between_two_others_are_kept() {
     assert_eq!((of("syscall_entry_getppid"), of("syscall_exit_getppid")), (100, 100));
     let sleep = found.iter().find(|event| name(event) == "syscall_entry_clock_nanosleep").expect("it was called");
     assert!(sleep["payload"].get("rqtp").is_some(), "{sleep}");
-    assert!(times(&found, "syscall_exit_getppid").len() == 100, "the time since the program began");
+    let begun = found.iter().filter(|event| name(event) == "syscall_exit_getppid");
+    let since: Vec<&Value> = begun.map(|event| &event["payload"]["since_ns"]).collect();
+    assert!(
+        since.len() == 100 && since.iter().all(|time| number(time) > 0),
+        "the time since the program began: {since:?}"
+    );
+    assert!(times(&found, "syscall_exit_getppid").is_empty(), "it is not that of the call");
+}
+
+/// What would run is told without a recording: programs, their keys, fields, and a key that cannot be right.
+#[test]
+fn programs_of_rules_are_explained() {
+    let Some(sleeper) = Sleeper::begin() else { return };
+    let place = &sleeper.place;
+    let (slow, disk) = ("slow: syscalls over 20ms per name", "disk: block_rq_complete over 1ms since block_rq_issue");
+    let words = ["record", "--kernel-only", slow, "--kernel-only", disk, "--explain"];
+    let told = place.says(&words, 0);
+    for line in [
+        "slow: raw_syscalls:sys_exit over 20ms since raw_syscalls:sys_enter by thread per name\n",
+        "  raw_syscalls:sys_enter begins by thread\n",
+        "  raw_syscalls:sys_exit asks by thread per name\n    in the trace  syscall_exit_*, compat_syscall_exit_*: name, ret, ",
+        "  warning: rule `disk` compares threads, and `block_rq_issue` and `block_rq_complete` are mostly of different threads: \
+         `by rq` tells which belong together\n  block:block_rq_issue begins by thread\n    can be asked  ",
+    ] {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+    let told = place.json(&[&words[..], &["--json"]].concat());
+    let last = told[1]["programs"].as_array().and_then(|all| all.last()).expect("it has programs").clone();
+    assert_eq!((&last["tracepoint"], &last["does"]), (&"block:block_rq_complete".into(), &"asks".into()));
+    let has = |list: &str, name: &str| last[list].as_array().is_some_and(|all| all.contains(&name.into()));
+    assert!(
+        has("fields", "rq") && has("fields", "took") && has("records", "sector") && !has("records", "rq"),
+        "{last}"
+    );
+    let output = place.kymo(&["record", "--explain"]).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+/// An event that two rules keep is there for each of them, with its name; moved limits are there, too.
+#[test]
+fn kept_events_name_their_rule() {
+    let Some(sleeper) = Sleeper::begin() else { return };
+    let place = &sleeper.place;
+    let of = |name: &str, limit: &str| format!("{name}: syscalls over {limit} per name when comm == \"named-one\"");
+    let (one, other) = (of("one", "20ms"), of("other", "10ms"));
+    let words =
+        ["record", "--detach", "--kernel-only", &one, "--kernel-only", &other, "--name", "s", "--output", "trace"];
+    place.says(&words, 0);
+    sleeper.sleep("named-one", 2);
+    place.says(&["limit", "other", "10s"], 0);
+    place.says(&["limit", "other", "1ms", "--kind", "getppid"], 0);
+    place.says(&["stop", "s"], 0);
+    let found = events(place, "trace");
+    let mut rules: Vec<&str> = found
+        .iter()
+        .filter(|event| name(event) == SLEEP)
+        .filter_map(|event| event["context"]["rule"].as_str())
+        .collect();
+    rules.sort_unstable();
+    assert_eq!(rules, ["one", "one", "other", "other"]);
+    let told = found.iter().filter(|event| name(event) == "kymo_kernel_rule");
+    let limits: Vec<&Value> = told.map(|event| &event["payload"]["limit"]).collect();
+    assert_eq!(limits, ["20ms", "10s, getppid 1ms"]);
+    let text = place.says(&["print", "-F", "rule == \"one\" && took_ns > 20ms", "trace"], 0);
+    assert_eq!(text.lines().count(), 2, "{text}");
+}
+
+/// Ends of another thread than their begins have none that is known: the summary says so, and the command which key they would have.
+#[test]
+fn rules_whose_begins_are_hardly_known_are_told() {
+    let Some(sleeper) = Sleeper::begin() else { return };
+    let place = &sleeper.place;
+    let start = || Command::new(&sleeper.program).args(["lost-one", "40"]).spawn().expect("it starts");
+    let programs = [start(), start(), start()];
+    // A fork is the parent's.
+    let rule = "lost: sched_process_exit over 1h since sched_process_fork when comm == \"over\"";
+    place.says(&["record", "--detach", "--kernel-only", rule, "--name", "s", "--output", "trace"], 0);
+    programs.into_iter().for_each(|mut program| _ = program.wait().expect("it was there"));
+    let told = place.says(&["limit"], 0);
+    assert!(told.contains("            none of its ends had a known begin: `by FIELD` names what "), "{told}");
+    let rule = Sleeper::rule(&place.json(&["stop", "s", "--json"])[0]);
+    assert!(number(&rule["unknown"]) >= 3, "{rule}");
+    let rule = "sched_switch over 1h since sched_waking when next_comm == \"lost-two\"";
+    let output = place.kymo(&["record", "--kernel-only", rule, "--output", "other", "--", "true"]).output();
+    let told = String::from_utf8_lossy(&output.expect("it starts").stderr).into_owned();
+    let note = "rule `sched_switch` compares threads, and `sched_waking` and `sched_switch` are mostly of different threads: \
+                `by next_tid=tid` tells which belong together";
+    assert!(told.contains(&format!("warning: {note}\n")), "{told}");
+}
+
+/// Closes a hundred files that are not open.
+const KINDS: &str = r#"
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(void) {
+    prctl(PR_SET_NAME, "kinds-one");
+    for (int file = 5000; file < 5100; file++) close(file);
+    prctl(PR_SET_NAME, "over");
+    return 0;
+}
+"#;
+
+/// More kinds than have limits of their own share one.
+#[test]
+fn kinds_beyond_those_with_limits_are_told() {
+    let Some(sleeper) = Sleeper::begin() else { return };
+    let place = &sleeper.place;
+    let program = compile(&place.path("."), "kinds", KINDS, &[]);
+    let of = "comm == \"kinds-one\" && name == \"close\"";
+    let rule = format!("many: sys_enter over 1h since sys_exit per args[0] when {of}");
+    place.says(&["record", "--detach", "--kernel-only", &rule, "--name", "s", "--output", "trace"], 0);
+    assert!(Command::new(&program).status().expect("it starts").success());
+    let status = sleeper.limits();
+    assert_eq!((number(&status["shared"]), status["kinds"].as_array().map(Vec::len)), (36, Some(64)), "{status}");
+    let told = place.says(&["limit"], 0);
+    assert!(told.contains("other kinds share one limit, as 64 have limits of their own: 36 events"), "{told}");
+    let output = place.kymo(&["limit", "many", "1ms", "--kind", "5099"]).output().expect("it starts");
+    let why = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(why.contains("64 other kinds have limits of their own") && !output.status.success(), "{why}");
+    place.says(&["stop", "s"], 0);
 }

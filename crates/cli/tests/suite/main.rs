@@ -84,6 +84,7 @@ mod stacks;
 mod status;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod thinned;
 #[cfg(target_os = "linux")]
 mod trigger_storm;
 mod triggers;

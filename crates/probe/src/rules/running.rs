@@ -170,7 +170,9 @@ impl RunningRule {
             Ok(slot) => slot.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes)) as usize,
             Err(ProbeErrorKind::Kernel { errno: libc::ENOENT, .. }) => {
                 let slot = mapped.new_kind();
-                let slot = slot.ok_or_else(|| format!("a rule has limits of at most {RULE_KINDS_MAX} kinds"))?;
+                let slot = slot.ok_or_else(|| {
+                    format!("{RULE_KINDS_MAX} other kinds have limits of their own, as many as a rule has: this one shares the rule's limit")
+                })?;
                 let number = (slot as u64).to_ne_bytes();
                 linux::update(kinds.as_fd(), shape, &key, &number).map_err(told(KernelAction::Map))?;
                 mapped.name_kind(slot, &key);

@@ -9,6 +9,7 @@
 
 mod asked;
 mod control;
+mod explained;
 mod feed;
 
 use std::io;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 pub(super) use asked::{AskedRules, RuleEventTable, asked};
 pub(super) use control::RuleControl;
+pub use explained::{ExplainedRule, RuleProgram, kernel_rule_programs};
 pub(super) use feed::RuleFeed;
 use kymo_ftrace::EventCatalog;
 use kymo_lane::ClockSource;
@@ -74,8 +76,19 @@ impl RuleReader {
 pub(super) struct RuleSource {
     marked: MarkedSpool,
     tables: Arc<Vec<Vec<RuleEventTable>>>,
+    /// Names of the rules.
+    names: Arc<Vec<String>>,
     /// Descriptions of system calls.
     calls: Arc<EventCatalog>,
+    /// For the environment of traces: events that rules are about.
+    told: String,
+}
+
+impl RuleSource {
+    /// The entry of a trace's environment that tells which events its rules are about.
+    pub(super) fn environment(&self) -> (String, String) {
+        ("kernel_ruled".to_owned(), self.told.clone())
+    }
 }
 
 /// The reader of records, their way to converters, and the limits. A flight recorder keeps so many bytes.
@@ -94,8 +107,10 @@ pub(super) fn begin(
     let writer = MarkedWriter::new(marked.clone(), source).map_err(|error| error.to_string())?;
     let lost = vec![0; rings.count()];
     let reader = RuleReader { rings, memories: of_reader, writer, lost, bytes: Vec::new() };
-    let AskedRules { options, kinds, tables, calls, .. } = asked;
-    let source = RuleSource { marked, tables: Arc::new(tables), calls: Arc::new(calls) };
+    let AskedRules { options, kinds, tables, calls, told, .. } = asked;
+    let names = Arc::new(options.iter().map(|rule| rule.name.clone()).collect());
+    let (tables, calls, told) = (Arc::new(tables), Arc::new(calls), told.join("; "));
+    let source = RuleSource { marked, tables, names, calls, told };
     let files = memories.into_iter().map(|(file, _)| file).zip(of_control).collect();
     Ok((reader, Arc::new(source), RuleControl::new(options, kinds, files)))
 }

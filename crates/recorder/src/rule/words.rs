@@ -58,7 +58,7 @@ fn parse(text: &str) -> Result<(RuleOptions, Option<Range<usize>>), WordsProblem
     let mut words = OptionWords::of(text);
     let name = name(&mut words)?;
     let place = words.peek();
-    let events = words::patterns(&mut words, &QUESTIONS)?;
+    let events = words::patterns(&mut words, &QUESTIONS).map_err(of_kernel)?;
     let asks = question(&mut words)?;
     if let Some(other) = words.take() {
         let (expected, known) = match asks.test {
@@ -78,6 +78,15 @@ fn parse(text: &str) -> Result<(RuleOptions, Option<Range<usize>>), WordsProblem
         Some(place) => Err(place.problem(WordsProblemKind::Begins)),
         None => Ok((rule, span)),
     }
+}
+
+/// Events of the kernel may have no provider.
+fn of_kernel(problem: WordsProblem) -> WordsProblem {
+    let kind = match problem.kind {
+        WordsProblemKind::Pattern(why) => WordsProblemKind::RulePattern(why),
+        kind => kind,
+    };
+    WordsProblem { kind, ..problem }
 }
 
 /// The name, with a colon behind it.
@@ -290,6 +299,7 @@ mod tests {
             an event is called PROVIDER:NAME; `end:*` is all of a provider, `*:end` one of this name of any
                 end over 5ms since a:b
                 ^^^
+            help: rules about events of the kernel are those of `kymo record --kernel-only`
             --- a:end
             expected `over LIMIT since EVENT`, `every N` or `at most N in TIME`, found the end
                 a:end

@@ -16,6 +16,7 @@ use kymo_lane::ClockSource;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::TraceDialect;
+use crate::rule::ToldRuleWords;
 use crate::select::component_path;
 use crate::session::choosing::Choosing;
 use crate::session::{RecordingSession, WatchedClocks};
@@ -82,7 +83,7 @@ impl RecordingSession {
         if at.is_none() {
             let path = folder.unwrap_or_else(|| folder_of(&self.trace, source));
             let (earliest, latest) = (self.earliest[source as usize], self.latest[source as usize]);
-            match Output::create(&path, self.output_options(), clocks.of(source), earliest) {
+            match Output::create(&path, self.program_options(), clocks.of(source), earliest) {
                 Ok(mut output) => {
                     // Other sessions may take events from before this session.
                     output.wants(earliest, latest);
@@ -136,6 +137,18 @@ impl RecordingSession {
         }
     }
 
+    /// The same of a trace of programs, which tells the rules that its events were kept by.
+    pub(super) fn program_options(&self) -> OutputOptions {
+        let mut options = self.output_options();
+        let rules: Vec<ToldRuleWords> = self.options.rules.iter().map(ToldRuleWords::of).collect();
+        if !rules.is_empty() {
+            let join = |told: &dyn Fn(&ToldRuleWords) -> String| rules.iter().map(told).collect::<Vec<_>>().join("; ");
+            options.environment.push(("rules".to_owned(), join(&|rule| format!("{}: {}", rule.name, rule.words))));
+            options.environment.push(("ruled".to_owned(), join(&ToldRuleWords::ruled)));
+        }
+        options
+    }
+
     /// Continues the traces of a session whose recorder was killed.
     pub(super) fn go_on(&mut self, clocks: &mut WatchedClocks, mut unwritten: [u64; 2], mut untold: [u64; 2]) {
         let is_tree = self.options.components.is_some();
@@ -162,7 +175,7 @@ impl RecordingSession {
         (unwritten, untold): (&mut u64, &mut u64),
     ) {
         let path = folder_of(folder, source);
-        match Output::resume(&path, self.output_options(), clocks.of(source), *untold) {
+        match Output::resume(&path, self.program_options(), clocks.of(source), *untold) {
             Ok(None) => {}
             Ok(Some(Resumed { mut output, programs })) => {
                 *untold = 0;

@@ -11,9 +11,10 @@ use kymo_lane::{KeyHash, RuleCounts};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::uptime_ns;
+use crate::kernel_pairs::is_of_kernel;
 use crate::program::ProgramFacts;
 use crate::protocol::Keep;
-use crate::rule::{RecorderCounts, RuleKind, RuleOptions, RuleStatus, RuleTotals};
+use crate::rule::{RecorderCounts, RuleKind, RuleOptions, RuleStatus, RuleTotals, ToldRuleWords};
 use crate::session::{RecordingSession, WatchedClocks};
 
 /// Least time between two counts of a rule in a trace.
@@ -130,7 +131,8 @@ impl ProgramRule {
     pub(crate) fn untold(&mut self, is_last: bool) -> Option<RuleTotals> {
         let (counts, now) = (self.counts(), uptime_ns());
         let is_due = is_last || now.saturating_sub(self.told_ns) >= TOLD_NS;
-        if counts == self.told || !is_due {
+        // Events that begin are not recorded from the first one on, although nothing was counted.
+        if counts == self.told && self.told_ns != 0 || !is_due {
             return None;
         }
         (self.told, self.told_ns) = (counts, now);
@@ -211,6 +213,20 @@ impl SessionRules {
         self.removed.iter().map(|rule| rule.options.clone()).collect()
     }
 
+    /// What traces tell of the rule of this name.
+    fn told(&self, name: &str) -> ToldRuleWords {
+        let own = self.all.iter().find(|rule| rule.name == name).map(ToldRuleWords::of);
+        let of_trigger = || self.of_triggers.iter().find(|rule| rule.name == name).map(ToldRuleWords::of_trigger);
+        own.or_else(of_trigger).unwrap_or_else(|| self.removed_words(name))
+    }
+
+    /// The same of the one of this name that was removed last.
+    fn removed_words(&self, name: &str) -> ToldRuleWords {
+        let removed = self.removed.iter().rfind(|rule| rule.options.name == name);
+        let bare = || ToldRuleWords { name: name.to_owned(), ..ToldRuleWords::default() };
+        removed.map_or_else(bare, |rule| ToldRuleWords::of(&rule.options))
+    }
+
     /// Rules that were removed, with their last counts.
     pub(crate) fn removed(&self) -> &[RuleStatus] {
         &self.removed
@@ -285,7 +301,13 @@ impl SessionRules {
                 continue;
             }
             let near = matches.near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            all.push(format!("no event of a program is called `{}`{near}", patterns.join(",")));
+            let is_of_kernel = patterns.iter().any(|pattern| is_of_kernel(pattern));
+            let help = if is_of_kernel {
+                "; `kymo record --kernel-only` is for rules about events of the kernel"
+            } else {
+                &near
+            };
+            all.push(format!("no event of a program is called `{}`{help}", patterns.join(",")));
         }
         all
     }
@@ -362,6 +384,7 @@ impl SessionRules {
                 running_ns,
                 kinds,
                 lost: None,
+                shared: 0,
             };
             status.sort_kinds();
             status
@@ -394,7 +417,8 @@ impl RecordingSession {
         for (_, name, mut place) in its {
             place.now = place.number.and_then(&counts).map_or(place.now, RuleTotals::from);
             if let Some(counts) = place.untold(true).filter(|_| self.options.keep == Keep::Oldest) {
-                self.with_output(program.identity.place(), clocks, |output, _| output.rule(program, &name, &counts));
+                let rule = self.rules.removed_words(&name);
+                self.with_output(program.identity.place(), clocks, |output, _| output.rule(program, &rule, &counts));
             }
             self.rules.are_last(&name, &place);
         }
@@ -432,6 +456,8 @@ impl RecordingSession {
         let places = self.rules.places.get_mut(&program.identity.key).into_iter().flatten();
         let untold = places.filter_map(|(name, place)| Some((name.clone(), place.untold(is_last)?)));
         let untold: Vec<(String, RuleTotals)> = untold.collect();
+        let told = |(name, counts): (String, RuleTotals)| (self.rules.told(&name), counts);
+        let untold: Vec<(ToldRuleWords, RuleTotals)> = untold.into_iter().map(told).collect();
         if !untold.is_empty() && self.options.keep == Keep::Oldest {
             self.with_output(program.identity.place(), clocks, |output, _| {
                 untold.iter().for_each(|(rule, counts)| output.rule(program, rule, counts));

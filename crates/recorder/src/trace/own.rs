@@ -12,7 +12,7 @@ use kymo_writer::EVENT_HEAD_BYTES;
 use crate::clock::ClockSample;
 use crate::program::ProgramIdentity;
 use crate::program::objects::ExecutableObject;
-use crate::rule::RuleTotals;
+use crate::rule::{RuleTotals, ToldRuleWords};
 use crate::trace::chunk::{PacketOrigin, PacketSpan};
 
 /// Why events were lost.
@@ -64,11 +64,7 @@ fn event(rest: &mut &[u8]) -> Option<Option<TraceLoss>> {
         kind @ (1 | 3) => {
             // Numbers of a program, or of an object, and two texts.
             take(rest, if kind == 1 { 40 } else { 32 })?;
-            for _ in 0..2 {
-                let length = take(rest, 2)?;
-                take(rest, u16::from_le_bytes([length[0], length[1]]).into())?;
-            }
-            Some(None)
+            take_texts(rest, 2).map(|()| None)
         }
         2 => {
             let (program, lane) = (next_number(rest)?, next_number(rest)? as u16);
@@ -85,8 +81,7 @@ fn event(rest: &mut &[u8]) -> Option<Option<TraceLoss>> {
         }
         4 => {
             take(rest, 40)?;
-            let length = take(rest, 2)?;
-            take(rest, u16::from_le_bytes([length[0], length[1]]).into()).map(|_| None)
+            take_texts(rest, 4).map(|()| None)
         }
         5 => take(rest, 33).map(|_| None),
         _ => None,
@@ -97,6 +92,14 @@ fn take<'b>(rest: &mut &'b [u8], bytes: usize) -> Option<&'b [u8]> {
     let (taken, behind) = rest.split_at_checked(bytes)?;
     *rest = behind;
     Some(taken)
+}
+
+fn take_texts(rest: &mut &[u8], count: usize) -> Option<()> {
+    for _ in 0..count {
+        let length = take(rest, 2)?;
+        take(rest, u16::from_le_bytes([length[0], length[1]]).into())?;
+    }
+    Some(())
 }
 
 fn next_number(rest: &mut &[u8]) -> Option<u64> {
@@ -147,6 +150,9 @@ pub(crate) static CLASSES: LazyLock<[Arc<EventClass>; CLASSES_MAX]> = LazyLock::
         number("unknown", false, false),
         number("forgotten", false, false),
         text("rule"),
+        text("words"),
+        text("events"),
+        text("without"),
     ];
     [("clock", clock), ("process", process), ("lost", lost), ("object", object), ("rule", rule)]
         .map(|(name, fields)| class(name, fields))
@@ -276,10 +282,10 @@ impl OwnEvents {
     }
 
     /// What a program has kept and let go for a rule of the session so far.
-    pub(crate) fn rule(&mut self, cycles: u64, program: u64, rule: &str, counts: &RuleTotals) {
+    pub(crate) fn rule(&mut self, cycles: u64, program: u64, rule: &ToldRuleWords, counts: &RuleTotals) {
         let RuleTotals { kept, let_go, unknown, forgotten } = *counts;
         let mut fields = [program, kept, let_go, unknown, forgotten].map(u64::to_le_bytes).concat();
-        add_texts(&mut fields, [rule]);
+        add_texts(&mut fields, [&rule.name, &rule.words, &rule.events, &rule.without]);
         self.put(self.ids[4], cycles, &fields);
     }
 
@@ -316,6 +322,7 @@ mod tests {
     use kymo_skew::CounterOffset;
 
     use super::*;
+    use crate::rule::RuleOptions;
     use crate::trace::chunk::BEFORE_EVENTS;
 
     #[test]
@@ -327,7 +334,8 @@ mod tests {
         let loss = TraceLoss { program: 7, lane: 3, why: LossCause::NoLane, events: 4, events_ever: 6, bytes: 0 };
         own.clock(6, &sample);
         let offset = CounterOffset { offset_ticks: -5, error_ticks: 6, trip_ticks: 11 };
-        own.rule(6, 7, "slow", &RuleTotals { kept: 1, let_go: 2, unknown: 3, forgotten: 4 });
+        let slow = RuleOptions::parse("slow: a:end over 5ms since a:begin").expect("it is one");
+        own.rule(6, 7, &ToldRuleWords::of(&slow), &RuleTotals { kept: 1, let_go: 2, unknown: 3, forgotten: 4 });
         own.cpu_clock(5, 6, &CpuCounter { cpu: 1, offset: Some(offset) });
         own.cpu_clock(5, 6, &CpuCounter { cpu: 2, offset: None });
         own.process(7, &identity, None);

@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 
 use kymo_filter::{
-    Constant, Dimension, FieldResolver, Filter, FilterField, NamePath, PathMeaning, Unit, Verdict, nearest,
+    Constant, Dimension, FieldResolver, Filter, FilterField, MissingName, NamePath, PathMeaning, Unit, Verdict,
+    nearest, with_place,
 };
 use kymo_ftrace::{call_names, compat_call_name};
 use kymo_ir::Encoding;
@@ -46,7 +47,7 @@ pub(crate) fn bind(filter: &Filter, name: &str, fields: &TracepointFields<'_>) -
     match binding.verdict() {
         Verdict::AlwaysTrue => return Ok(BoundCondition::Always),
         Verdict::NeverTrue => {
-            let missing = binding.missing.iter().map(|missing| missing.render(filter.text()));
+            let missing = binding.missing.iter().map(|missing| told_missing(missing, filter.text(), fields));
             return Ok(BoundCondition::Never(missing.collect()));
         }
         Verdict::Depends => {}
@@ -110,6 +111,19 @@ pub(crate) fn field(path: &WatchPath, name: &str, fields: &TracepointFields<'_>)
             Err(format!("{name} has no field `{path}`\nhelp: {help}"))
         }
     }
+}
+
+/// A name in an expression that the event has not, for people: those that there are, if none is like it.
+fn told_missing(missing: &MissingName, text: &str, fields: &TracepointFields<'_>) -> String {
+    let MissingName { path, span, near, .. } = missing;
+    let before = text.get(..span.start).unwrap_or_default().trim_end();
+    let is_word = path.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let help = match is_word && (before.ends_with("==") || before.ends_with("!=")) {
+        true => format!("a text stands in quotes: `\"{path}\"`"),
+        false if near.is_empty() && is_word => format!("there are {}", listed(&fields.names())),
+        false => return missing.render(text),
+    };
+    with_place(&format!("there is no `{path}`"), text, span, Some(&help))
 }
 
 fn listed(names: &[String]) -> String {

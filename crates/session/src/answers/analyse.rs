@@ -37,6 +37,7 @@ use crate::cache::spool::FileSpool;
 use crate::open::Session;
 use crate::open::progress::{Cancelled, Progress};
 use crate::open::report::Report;
+use crate::open::thinned::ThinnedEvents;
 
 pub use self::shares::{ShareFailure, Shares};
 pub use self::states::OwnStates;
@@ -74,10 +75,12 @@ pub enum AnalyseFailure {
         errors: MappingErrors,
     },
     /// No event has the role that the analysis needs.
-    #[error("no event of these traces has the role `{}`: {}; `kymo roles` shows the roles of events", role.name(), role.facts().meaning)]
+    #[error("no event of these traces has the role `{}`: {}; `kymo roles` shows the roles of events{left_out}", role.name(), role.facts().meaning)]
     NoRole {
         /// The missing role.
         role: EventRole,
+        /// The rules that have left such events out, as further parts of the sentence.
+        left_out: String,
     },
     /// The analysis is about each change of threads, and the selection leaves some out.
     #[error(
@@ -204,7 +207,8 @@ impl Session {
         options: &AnalysisOptions,
     ) -> Result<Prepared, AnalyseFailure> {
         let mappings = self.mappings_for(question, options)?;
-        let prepared = Prepared::new(self, question, &mappings, options);
+        let mut prepared = Prepared::new(self, question, &mappings, options);
+        prepared.thinned = self.thinned_of(question, options, &mappings, &prepared);
         match question.essential.first() {
             // A class without a data stream has its roles, too: of such traces, the answer is that nothing was found.
             Some(&role)
@@ -212,7 +216,11 @@ impl Session {
                     && !self.declares(question.essential, &mappings) =>
             {
                 let unmatched = question.mapping.as_ref().map(|own| self.unmatched_names(own)).unwrap_or_default();
-                Err(unmatched.into_iter().next().map_or(AnalyseFailure::NoRole { role }, AnalyseFailure::NoName))
+                let left_out: String = prepared.thinned.iter().map(|rule| format!("; {}", rule.sentence())).collect();
+                Err(match unmatched.into_iter().next() {
+                    Some(sentence) => AnalyseFailure::NoName(sentence + &left_out),
+                    None => AnalyseFailure::NoRole { role, left_out },
+                })
             }
             _ => {
                 let unread = prepared.unread_switch.as_ref();
@@ -225,6 +233,30 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Rules that have kept only some of the events that a question is about, be these in the traces or not.
+    fn thinned_of(
+        &self,
+        question: &Question<'_>,
+        options: &AnalysisOptions,
+        mappings: &[RoleMapping],
+        prepared: &Prepared,
+    ) -> Vec<ThinnedEvents> {
+        let is_needed = |role: EventRole| question.needs.roles.iter().any(|(needed, _)| *needed == role);
+        let sections =
+            || mappings.iter().flat_map(|mapping| &mapping.sections).filter(|section| is_needed(section.role));
+        let is_about = |rule: &&ThinnedEvents| match question.needs.is_all() {
+            true => options.selection.events.is_empty() || rule.is_about_some(&options.selection.events),
+            false => {
+                // Sections about any name tell nothing before there is an event.
+                let patterns = sections().flat_map(|section| &section.events);
+                let mut patterns = patterns.filter(|pattern| !pattern.text().starts_with(['*', '?']));
+                prepared.bindings.classes.iter().any(|class| rule.is_about(&class.name))
+                    || patterns.any(|pattern| rule.may_be_about(pattern.text()))
+            }
+        };
+        self.thinned().iter().filter(is_about).cloned().collect()
     }
 
     /// Events that an own mapping names, and these traces do not have, in sentences without full stops.

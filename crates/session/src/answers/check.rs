@@ -33,6 +33,7 @@ use crate::open::counters::TraceCounters;
 use crate::open::discover::discover;
 use crate::open::ends::MissingEnd;
 use crate::open::progress::{Cancelled, Progress, Steps};
+use crate::open::thinned;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -216,6 +217,12 @@ const INDEX: CheckRule = rule(
     "packets are read as they say themselves: delete the index file, or index the file anew",
 );
 
+const THINNED: CheckRule = rule(
+    Gravity::Warning,
+    "events-thinned",
+    "answers about these events are about those that were kept; record without the rule for all of them",
+);
+
 const IMPORT: CheckRule = rule(Gravity::Error, "import", "that part of the file is not read: correct or remove it");
 
 #[derive(Default)]
@@ -278,7 +285,7 @@ fn check_trace(folder: TraceFolder, findings: &mut CheckFindings, progress: &Pro
 
 /// The problems of a trace as far as they are known when it is open: its metadata, heads and
 /// packets.
-fn check_opened(trace: &Trace, findings: &mut CheckFindings) {
+fn check_opened(trace: &Arc<Trace>, findings: &mut CheckFindings) {
     diagnostics(&trace.metadata, trace.folder.path(), findings);
     findings.add_each(&IMPORT, &trace.folder.path().display().to_string(), trace.folder.problems());
     for note in trace.folder.notes() {
@@ -292,6 +299,9 @@ fn check_opened(trace: &Trace, findings: &mut CheckFindings) {
     trace.streams.iter().for_each(|stream| check_packets(trace, stream, findings));
     if let Some(counters) = TraceCounters::of(trace).filter(|counters| !counters.agree()) {
         findings.add(&COUNTERS, trace.folder.path().display().to_string(), counters_apart(&counters));
+    }
+    for rule in thinned::of_traces(std::slice::from_ref(trace)) {
+        findings.add_each(&THINNED, &trace.folder.path().display().to_string(), &[rule.sentence()]);
     }
     for (stream, missing) in trace.streams.iter().zip(MissingEnd::of_trace(trace)) {
         if let (Some(missing), Some(file)) = (missing, stream.files.last()) {

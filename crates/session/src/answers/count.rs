@@ -19,6 +19,7 @@ use crate::answers::losses::losses;
 use crate::open::progress::{Cancelled, Progress, Steps};
 use crate::open::report::{Report, ReportProblem};
 use crate::open::select::Selection;
+use crate::open::thinned::ThinnedEvents;
 use crate::open::{Session, TimeOrigin, trace_name};
 
 /// The options of a count.
@@ -122,7 +123,10 @@ impl Session {
 
     fn counts(&self, options: &CountOptions, mut streams: Vec<StreamCounts>) -> Counts {
         streams.sort_by_key(|stream| stream.stream);
-        let mut counts = Counts { report: self.opening_report().clone(), ..Counts::default() };
+        let names = &options.selection.events;
+        let is_about = |rule: &&ThinnedEvents| names.is_empty() || rule.is_about_some(names);
+        let thinned = self.thinned().iter().filter(is_about).cloned().collect();
+        let mut counts = Counts { report: Report { thinned, ..self.opening_report().clone() }, ..Counts::default() };
         let (mut sizes, mut events_ns) = (Sizes::default(), None);
         for counted in streams {
             events_ns = join(events_ns, counted.span_ns);

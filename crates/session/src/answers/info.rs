@@ -102,7 +102,8 @@ impl Session {
     /// The contents of the open traces, without reading all of them.
     #[must_use]
     pub fn info(&self) -> Info {
-        let mut info = Info { report: self.opening_report().clone(), ..Info::default() };
+        let report = Report { thinned: self.thinned().to_vec(), ..self.opening_report().clone() };
+        let mut info = Info { report, ..Info::default() };
         let streams = self.streams();
         info.streams = streams.len();
         let origins = self.origins();

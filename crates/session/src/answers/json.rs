@@ -17,18 +17,37 @@ use crate::answers::check::{CheckFinding, Gravity};
 use crate::answers::info::{Info, TraceInfo};
 use crate::open::counters::TraceCounters;
 use crate::open::report::{Report, ReportProblem};
+use crate::open::thinned::ThinnedEvents;
 
 pub use self::answer::write_answer;
 
 /// The differences between an answer and the whole truth, in the words of all answers.
 #[must_use]
-pub fn losses(report: &Report) -> [(&'static str, Value); 4] {
-    [
+pub fn losses(report: &Report) -> Vec<(&'static str, Value)> {
+    let mut all = vec![
         ("events_discarded", json!(report.events_discarded)),
         ("events_discarded_is_lower_bound", json!(report.discarded_is_lower_bound)),
         ("packets_lost", json!(report.packets_lost)),
         ("complete", json!(report.is_complete())),
-    ]
+    ];
+    if !report.thinned.is_empty() {
+        all.push(("rules", report.thinned.iter().map(rule).collect()));
+    }
+    all
+}
+
+/// A rule that has kept only some events.
+fn rule(rule: &ThinnedEvents) -> Value {
+    json!({
+        "rule": rule.rule,
+        "words": rule.words,
+        "events": rule.events,
+        "without": rule.without,
+        "kept": rule.counts.map(|counts| counts.kept),
+        "let_go": rule.counts.map(|counts| counts.let_go),
+        "unknown": rule.counts.map(|counts| counts.unknown),
+        "message": rule.sentence(),
+    })
 }
 
 /// The same with every place that could not be read, and everything that had to be assumed.
@@ -36,7 +55,7 @@ pub fn losses(report: &Report) -> [(&'static str, Value); 4] {
 pub fn report(report: &Report) -> Value {
     let problem = |problem: &ReportProblem| json!({"place": problem.place, "message": problem.message.trim_end()});
     let mut object: Map<String, Value> =
-        losses(report).map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
+        losses(report).into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     object.insert("unreadable".to_owned(), report.unreadable.iter().map(problem).collect());
     object.insert("assumptions".to_owned(), report.assumptions.iter().map(problem).collect());
     Value::Object(object)
@@ -71,7 +90,7 @@ pub fn info(info: &Info) -> Value {
         "density_bits": info.density,
         "busiest": info.busiest.iter().map(|(name, share)| json!({"name": name, "share": share})).collect::<Vec<_>>(),
     });
-    let losses = losses(&info.report).map(|(name, value)| (name.to_owned(), value));
+    let losses = losses(&info.report).into_iter().map(|(name, value)| (name.to_owned(), value));
     object.as_object_mut().expect("it was made one").extend(losses);
     object
 }

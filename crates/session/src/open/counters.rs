@@ -14,16 +14,15 @@
 
 use std::collections::HashSet;
 
+use kymo_decode::ClockConverter;
 use kymo_decode::fields::{FieldPlace, FieldReader, FieldValue};
-use kymo_decode::{ClockConverter, FilterFacts};
 use kymo_filter::NamePath;
-use kymo_format::model::{DataStreamClass, EnvironmentValue};
-use kymo_ir::{Cells, PacketWindow, Records};
+use kymo_format::model::EnvironmentValue;
 use kymo_scan::{DataStream, PacketRow, Trace};
 use kymo_skew::{CounterOffset, CpuCounter};
-use kymo_source::BufferPool;
 
 use crate::open::packet_head::with_packet;
+use crate::open::told::{ToldEvents, event_class, facts};
 
 /// The event, and its fields.
 const EVENT: &str = "kymo:cpu_clock";
@@ -57,10 +56,10 @@ impl TraceCounters {
         if !is_ours {
             return None;
         }
-        let event_classes: Vec<Option<usize>> = trace.class.stream_classes.iter().map(event_class).collect();
-        let declaring = trace.streams.iter().enumerate().filter(|(_, stream)| event_classes[stream.class].is_some());
+        let classes: Vec<_> = trace.class.stream_classes.iter().map(|class| event_class(class, EVENT)).collect();
+        let declaring = trace.streams.iter().enumerate().filter(|(_, stream)| classes[stream.class].is_some());
         declaring.take(STREAMS_MAX).find_map(|(at, stream)| {
-            let cpus = counters(trace, stream, event_classes[stream.class]?);
+            let cpus = counters(trace, stream);
             let clock = stream.clock.filter(|_| !cpus.is_empty())?;
             Some((at, Self { cpus, frequency_hz: clock.frequency_hz() }))
         })
@@ -157,11 +156,6 @@ pub(crate) fn apart_ns(trace: &Trace) -> u32 {
     apart_ns.map_or(0, |apart_ns| u32::try_from(apart_ns).unwrap_or(u32::MAX))
 }
 
-/// The event's class, in a class of streams.
-fn event_class(stream_class: &DataStreamClass) -> Option<usize> {
-    stream_class.event_classes.iter().position(|class| class.name.as_deref() == Some(EVENT))
-}
-
 /// The CPU of a stream, if its packets say that all its events are of one.
 fn cpu_of(trace: &Trace, stream: &DataStream) -> Option<u32> {
     let class = &trace.class.stream_classes[stream.class];
@@ -181,21 +175,13 @@ fn cpu_of(trace: &Trace, stream: &DataStream) -> Option<u32> {
     (first == last).then_some(first)
 }
 
-fn facts() -> FilterFacts<'static> {
-    FilterFacts { clock: None, trace_name: "", suggests: false, instant: &|_| None }
-}
-
 /// The counters that the first packets of a stream tell. Of a CPU that is told twice the first one counts.
-fn counters(trace: &Trace, stream: &DataStream, event_class: usize) -> Vec<CpuCounter> {
-    let mut reader = FieldReader::new(&trace.decoder, stream.class);
-    let paths = FIELDS.map(|name| NamePath::parse(&format!("$payload.{name}")).expect("it is a path"));
+fn counters(trace: &Trace, stream: &DataStream) -> Vec<CpuCounter> {
     let mut cpus = Vec::new();
-    if reader.ask(event_class, &paths, &facts()).is_err() {
-        return cpus;
-    }
+    let Some(told) = ToldEvents::of(trace, stream, EVENT, &FIELDS) else { return cpus };
     for row in stream.packets.iter().take(PACKETS_MAX) {
         let before = cpus.len();
-        let _ = add_counters(trace, (stream, &row), (&reader, event_class), &mut cpus);
+        told.packet(&row, EVENTS_MAX, |fields| cpus.extend(counter(fields)));
         if row.content_bits > 0 && cpus.len() == before {
             break;
         }
@@ -205,40 +191,17 @@ fn counters(trace: &Trace, stream: &DataStream, event_class: usize) -> Vec<CpuCo
     cpus
 }
 
-/// Adds those of a packet; `None`: it, or a part of it, cannot be read, as reading it will tell.
-fn add_counters(
-    trace: &Trace,
-    (stream, row): (&DataStream, &PacketRow),
-    (reader, event_class): (&FieldReader, usize),
-    cpus: &mut Vec<CpuCounter>,
-) -> Option<()> {
-    let file = trace.folder.stream(row.file as usize);
-    let length = usize::try_from(row.content_bits.div_ceil(8)).ok()?;
-    let bytes = BufferPool::default().read(&file, row.offset_bytes, length).ok()?;
-    let window = PacketWindow::new(bytes.with_slack(), 0, row.content_bits.min(bytes.len() as u64 * 8));
-    let head = trace.decoder.head(window, 0).ok()?;
-    let (mut state, mut records) = (trace.decoder.state(&head, row.begin_cycles.unwrap_or(0)), Records::default());
-    let mut position = head.body_start;
-    let _ = trace.decoder.scan(stream.class, window, &mut position, &mut state, &mut records, EVENTS_MAX);
-    let ours = records.classes.iter().zip(&records.positions).filter(|(class, _)| **class as usize == event_class);
-    let positions: Vec<u64> = ours.map(|(_, position)| *position).collect();
-    let (mut state, mut cells) = (trace.decoder.state(&head, 0), Cells::default());
-    let _ = reader.read(event_class, window, &positions, &mut state, &mut cells);
-    for row in 0..positions.len() {
-        let value = |field: usize| match reader.fields(event_class)[field].place {
-            FieldPlace::Column { column, kind, .. } => match FieldValue::of_row(&cells, column, row, kind, window)? {
-                FieldValue::Integer(value) => Some(value),
-                _ => None,
-            },
-            _ => None,
-        };
-        let is_known = value(1)? != 0;
-        let offset = CounterOffset {
-            offset_ticks: i64::try_from(value(2)?).ok()?,
-            error_ticks: u64::try_from(value(3)?).ok()?,
-            trip_ticks: u64::try_from(value(4)?).ok()?,
-        };
-        cpus.push(CpuCounter { cpu: u32::try_from(value(0)?).ok()?, offset: is_known.then_some(offset) });
-    }
-    Some(())
+/// The counter that an event tells; `None`: a field is absent, or is none of a counter.
+fn counter(fields: &[Option<FieldValue>]) -> Option<CpuCounter> {
+    let value = |field: usize| match fields.get(field)? {
+        Some(FieldValue::Integer(value)) => Some(*value),
+        _ => None,
+    };
+    let is_known = value(1)? != 0;
+    let offset = CounterOffset {
+        offset_ticks: i64::try_from(value(2)?).ok()?,
+        error_ticks: u64::try_from(value(3)?).ok()?,
+        trip_ticks: u64::try_from(value(4)?).ok()?,
+    };
+    Some(CpuCounter { cpu: u32::try_from(value(0)?).ok()?, offset: is_known.then_some(offset) })
 }

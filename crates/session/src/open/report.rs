@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use kymo_scan::{BatchContent, Loss, Mark, Round, StreamBatch};
 
+use crate::open::thinned::ThinnedEvents;
+
 /// Everything that stands between an answer and the whole truth.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -21,6 +23,9 @@ pub struct Report {
     pub packets_lost: u64,
     /// Data streams that lack their end: see the assumptions.
     pub ends_missing: u64,
+    /// Rules that have kept only some of the events that the answer is about.
+    #[serde(default)]
+    pub thinned: Vec<ThinnedEvents>,
 }
 
 /// A place and a sentence.

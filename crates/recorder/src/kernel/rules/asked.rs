@@ -10,6 +10,7 @@ use kymo_probe::watch::{
     FoundPath, TracepointFields, WatchKind, WatchMeaning, WatchPath, WatchValue, WatchableEvents, WatchedBegin,
 };
 
+use crate::kernel_pairs::call_of;
 use crate::rule::{KernelTest, KeyField, RuleLimit, RuleOptions, RuleTest};
 use crate::watch::names::{BoundCondition, bind, field, labels};
 use crate::watch::words::{path, thread};
@@ -37,6 +38,8 @@ pub(in crate::kernel) struct AskedRules {
     pub(super) calls: EventCatalog,
     /// Events that are recorded only as far as rules keep them.
     pub(in crate::kernel) ruled: BTreeSet<String>,
+    /// Of each rule, in the environment of the trace: its name, the events that it keeps some of, and those that it keeps none of.
+    pub(super) told: Vec<String>,
 }
 
 /// An event of a rule in records.
@@ -45,6 +48,8 @@ pub(in crate::kernel) struct RuleEventTable {
     /// Its name in traces.
     pub(super) name: String,
     pub(super) call: Option<CallSide>,
+    /// The name of the time since its begin.
+    pub(super) time: &'static str,
     pub(super) columns: Vec<RuleColumn>,
 }
 
@@ -149,7 +154,7 @@ impl AskedRules {
             RuleTest::Over { per, .. } => per.as_deref().map(path).transpose()?,
             _ => None,
         };
-        let (listed, _) = list.chosen(&rule.events)?;
+        let (listed, _) = list.chosen(&rule.events).map_err(|why| with_call(why, &rule.events))?;
         let is_beside = |event: &String| parts.begins.contains(event) || parts.ends.contains(event);
         let events: Vec<String> = listed.into_iter().filter(|event| !is_beside(event)).collect();
         if events.is_empty() {
@@ -169,6 +174,8 @@ impl AskedRules {
         let (mut tables, mut kinds) = (Vec::new(), None);
         // Without a begin, it is not known how long something took.
         let is_timed = !request.begins.is_empty();
+        let is_of_calls = parts.begins == [CALL_ENTRY] && rule.asks.keys == [KeyField::Thread] && parts.ends.is_empty();
+        let mut never = None;
         for event in &events {
             let Some(fields) = list.fields(event, is_timed) else { continue };
             let condition = match filter.as_ref().map(|filter| bind(filter, event, &fields)).transpose()? {
@@ -176,7 +183,10 @@ impl AskedRules {
                 Some(BoundCondition::Depends(condition)) => Some(condition),
                 Some(BoundCondition::Never(why)) if events.len() == 1 => return Err(why),
                 // It keeps none of them.
-                Some(BoundCondition::Never(_)) => continue,
+                Some(BoundCondition::Never(why)) => {
+                    never.get_or_insert((event, why));
+                    continue;
+                }
             };
             let since: Vec<WatchPath> = keys.iter().filter(|_| is_timed).map(|(end, _)| end.clone()).collect();
             since.iter().try_for_each(|key| field(key, event, &fields).map(|_| ()))?;
@@ -187,23 +197,63 @@ impl AskedRules {
             }
             let (paths, columns) = columns(event, &fields)?;
             let (system, name) = event.split_once(':').unwrap_or(("", event));
-            tables.push(RuleEventTable { name: event_name(system, name), call: CallSide::of(event), columns });
+            let (call, name) = (CallSide::of(event), event_name(system, name));
+            // A call takes the time since its own begin.
+            let time = if call.is_some() && !is_of_calls { "since_ns" } else { "took_ns" };
+            tables.push(RuleEventTable { name, call, time, columns });
             let (name, kind) = (event.clone(), per.clone());
             request.events.push(RuledEvent { name, condition, since, kind, fields: paths });
         }
         if request.events.is_empty() {
-            return Err("its condition is true of none of its events".to_owned());
+            let first = never.map_or_else(String::new, |(event, why)| format!(", such as `{event}`: {why}"));
+            return Err(format!("its condition is true of none of its events{first}"));
         }
         let of_kinds = |kinds: &KindValues| {
             let of = |(name, nanos): (&String, &u64)| Ok((kinds.value(name)?, *nanos));
             rule.limits.iter().map(of).collect::<Result<Vec<_>, String>>()
         };
         request.kinds = kinds.as_ref().map(of_kinds).transpose()?.unwrap_or_default();
+        let without: Vec<&String> = parts.begins.iter().chain(&parts.ends).collect();
+        self.told.push(told(&rule.name, &events.iter().collect::<Vec<_>>(), &without));
         self.requests.push(request);
         self.tables.push(tables);
         self.kinds.push(kinds);
         self.ruled.extend(events.into_iter().chain(parts.begins).chain(parts.ends));
         Ok(())
+    }
+}
+
+/// There is no event for each system call: a condition tells the call.
+fn with_call(why: String, events: &[String]) -> String {
+    match events.iter().find_map(|event| call_of(event)) {
+        Some(call) => {
+            format!("{why}\nhelp: `sys_exit when name == \"{call}\"`, or `syscalls over 5ms when name == \"{call}\"`")
+        }
+        None => why,
+    }
+}
+
+/// What the environment of the trace tells of a rule.
+fn told(name: &str, events: &[&String], without: &[&String]) -> String {
+    let names = |events: &[&String]| {
+        let mut names: Vec<String> = events.iter().flat_map(|event| names_in_traces(event)).collect();
+        names.dedup();
+        names.join(", ")
+    };
+    let without = if without.is_empty() { String::new() } else { format!(" without {}", names(without)) };
+    format!("{name}: {}{without}", names(events))
+}
+
+/// Names, or patterns of names, that a tracepoint has in traces.
+pub(super) fn names_in_traces(event: &str) -> Vec<String> {
+    let calls = |side: &str| vec![format!("syscall_{side}_*"), format!("compat_syscall_{side}_*")];
+    match CallSide::of(event) {
+        Some(CallSide::Entry) => calls("entry"),
+        Some(CallSide::Exit) => calls("exit"),
+        None => {
+            let (system, name) = event.split_once(':').unwrap_or(("", event));
+            vec![event_name(system, name)]
+        }
     }
 }
 

@@ -133,6 +133,7 @@ impl LimitedRule {
             running_ns: running(self.memory.running_ns()).filter(|_| self.kinds.is_none()),
             kinds: kinds.collect(),
             lost: Some(lost),
+            shared: self.kinds.as_ref().map_or(0, |_| self.memory.shared_events()),
         };
         status.sort_kinds();
         status

@@ -17,7 +17,7 @@ use crate::kernel::dump::StateEvent;
 use crate::kernel::marked::{MarkedRounds, RoundMark, all_entries};
 use crate::kernel::output::{KernelOutput, RuleEventKey};
 use crate::kernel::wanted::WantedTimes;
-use crate::rule::RuleStatus;
+use crate::rule::{RuleOptions, RuleStatus, time};
 
 /// Counts of a recording.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,9 +35,10 @@ pub(in crate::kernel) struct RuleEventCounts {
 pub(in crate::kernel) struct RuleFeed {
     rounds: MarkedRounds,
     tables: Arc<Vec<Vec<RuleEventTable>>>,
+    names: Arc<Vec<String>>,
     calls: Arc<EventCatalog>,
-    /// Plans of calls, by number, and whether the time is known.
-    plans: HashMap<(u64, CallSide, bool), EventPlan>,
+    /// Plans of calls, by number, and the name of the time, if that is known.
+    plans: HashMap<(u64, CallSide, Option<&'static str>), EventPlan>,
     /// The end of the round that is read.
     mark: Option<RoundMark>,
     /// The spool cannot be read any more.
@@ -60,6 +61,7 @@ impl RuleSource {
             is_whole: rounds.place() == 0,
             rounds,
             tables: Arc::clone(&self.tables),
+            names: Arc::clone(&self.names),
             calls: Arc::clone(&self.calls),
             plans: HashMap::new(),
             mark: None,
@@ -157,9 +159,10 @@ impl RuleFeed {
         thread.add("tid", KernelValue::I32(record.tid.cast_signed()));
         thread.add("pid", KernelValue::I32(record.pid.cast_signed()));
         thread.add("procname", KernelValue::ThreadName(record.comm));
+        thread.add("rule", KernelValue::Text(self.names.get(usize::from(record.rule)).map_or("", String::as_str)));
         let is_timed = record.took.is_some();
         if let Some(side) = table.call {
-            return self.call(at, (record, side), &thread, output);
+            return self.call(at, (record, side, table.time), &thread, output);
         }
         let fields = fields_of(&table.columns, record);
         let key = RuleEventKey { rule: record.rule, event: record.event, call: None, is_timed };
@@ -171,7 +174,7 @@ impl RuleFeed {
     fn call(
         &mut self,
         at: (u32, u64),
-        (record, side): (&RuleRecord<'_>, CallSide),
+        (record, side, time): (&RuleRecord<'_>, CallSide, &'static str),
         thread: &FieldList,
         output: &mut KernelOutput,
     ) -> Result<(), WriteError> {
@@ -184,17 +187,17 @@ impl RuleFeed {
         let is_compat = number & COMPAT_CALL as u64 != 0;
         let table = if is_compat { CallTable::Compat } else { CallTable::Native };
         let bare = number & !(COMPAT_CALL as u64);
-        let is_timed = side == CallSide::Exit && record.took.is_some();
-        let plan = self.plans.entry((number, side, is_timed)).or_insert_with(|| match side {
+        let time = record.took.filter(|_| side == CallSide::Exit).map(|_| time);
+        let plan = self.plans.entry((number, side, time)).or_insert_with(|| match side {
             CallSide::Entry => self.calls.call_entry(table, bare),
-            CallSide::Exit => self.calls.whole_call(table, bare, is_timed),
+            CallSide::Exit => self.calls.whole_call(table, bare, time),
         });
         let bytes = whole_call(bare, arguments, result, record.took.unwrap_or(0));
         let (mut threads, mut payload) = (KernelThreads::default(), Vec::new());
         let mut context = RecordContext { cpu: at.0, threads: &mut threads, texts: &NO_TEXTS };
         // The record is as long as its plan wants it.
         let _ = plan.write((0, 0), &bytes, &mut context, &mut payload);
-        let key = RuleEventKey { rule: record.rule, event: record.event, call: Some(number), is_timed };
+        let key = RuleEventKey { rule: record.rule, event: record.event, call: Some(number), is_timed: time.is_some() };
         let class = || (plan.name.clone(), thread.class(), plan.payload.clone());
         output.rule_event(at, key, class, [thread.bytes(), payload.get(plan.head_bytes()..).unwrap_or_default()])
     }
@@ -210,10 +213,17 @@ impl RuleFeed {
             fields.add("let_go", KernelValue::U64(rule.let_go));
             fields.add("unknown", KernelValue::U64(rule.unknown));
             fields.add("lost", KernelValue::U64(rule.lost.unwrap_or(0)));
+            fields.add("limit", KernelValue::Text(&limits(&rule.options)));
             StateEvent { name: "kymo_kernel_rule", fields, code: None }
         };
         rules.iter().map(told).try_for_each(|event| output.fact(&event)).map_err(|error| error.to_string())
     }
+}
+
+/// Limits of a rule now: that of all of its events, and those of kinds.
+fn limits(rule: &RuleOptions) -> String {
+    let kinds = rule.limits.iter().map(|(kind, ns)| format!("{kind} {}", time(*ns)));
+    std::iter::once(rule.limit()).chain(kinds).collect::<Vec<_>>().join(", ")
 }
 
 /// The fields of a record, with the time that it took.

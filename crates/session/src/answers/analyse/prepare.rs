@@ -20,6 +20,7 @@ use crate::answers::analysis_options::AnalysisOptions;
 use crate::answers::losses::losses;
 use crate::open::progress::Progress;
 use crate::open::report::{Report, ReportProblem};
+use crate::open::thinned::ThinnedEvents;
 use crate::open::when::When;
 use crate::open::{Session, trace_name};
 use crate::stacks::SessionStacks;
@@ -44,6 +45,8 @@ pub(crate) struct Prepared {
     pub(super) traces: Arc<[u32]>,
     /// Finds the functions of call stacks, where the answer has such.
     pub(super) stacks: OnceLock<StackFunctions>,
+    /// Rules that have kept only some of the events that the question is about.
+    pub(super) thinned: Vec<ThinnedEvents>,
 }
 
 /// Finds the functions of call stacks: for the analysis, and for the report about it.
@@ -104,8 +107,8 @@ impl Prepared {
             bindings.classes_of(kind).iter().map(move |_| trace)
         });
         let (traces, bindings, stacks) = (traces.collect(), Arc::new(bindings), OnceLock::new());
-        let streams = streams_bound;
-        Self { bindings, streams, filters, lanes, whole, reads_all_switches, unread_switch, traces, stacks }
+        let (streams, thinned) = (streams_bound, Vec::new());
+        Self { bindings, streams, filters, lanes, whole, reads_all_switches, unread_switch, traces, stacks, thinned }
     }
 
     /// Reads the stacks of the traces, if the answer has some.
@@ -141,7 +144,8 @@ impl Prepared {
         let (bindings, bound, filters) = (Arc::clone(&self.bindings), self.streams.clone(), self.filters.clone());
         let (reads_all_switches, unread_switch) = (self.reads_all_switches, self.unread_switch.clone());
         let (streams, traces, stacks) = (bound, Arc::clone(&self.traces), self.stacks.clone());
-        Self { bindings, streams, filters, lanes, whole, reads_all_switches, unread_switch, traces, stacks }
+        let thinned = self.thinned.clone();
+        Self { bindings, streams, filters, lanes, whole, reads_all_switches, unread_switch, traces, stacks, thinned }
     }
 
     /// Everything will be read.
@@ -153,7 +157,7 @@ impl Prepared {
 
     /// Losses that are known before anything is read.
     pub(super) fn losses(&self, session: &Session) -> Report {
-        let mut report = session.opening_report().clone();
+        let mut report = Report { thinned: self.thinned.clone(), ..session.opening_report().clone() };
         for ((_, stream), wanted) in session.streams().into_iter().zip(&self.whole.wanted) {
             losses(stream, wanted.clone(), &mut report);
         }
