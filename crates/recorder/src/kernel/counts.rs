@@ -94,10 +94,10 @@ impl CountSource {
         (is_flight, is_resumed): (bool, bool),
     ) -> Result<Self, String> {
         let mut kept = KeptCounts::default();
-        for number in 0..questions.len() {
+        for (number, question) in questions.iter().enumerate() {
             let before = is_resumed.then(|| lock(helper).counts_beside(number));
             let before = before.transpose().map_err(|problem| problem.to_string())?;
-            let before = before.map(|counts| WatchTotals::new(counts, &questions[number].columns));
+            let before = before.map(|counts| WatchTotals::new(counts, &question.columns));
             kept.totals.push((Arc::new(before.unwrap_or_default()), true));
         }
         Ok(Self { helper: Arc::clone(helper), clock, questions, is_flight, kept: Mutex::new(kept) })
