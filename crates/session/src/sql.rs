@@ -16,6 +16,7 @@ mod events;
 mod facts;
 mod functions;
 mod output;
+mod selected;
 mod shared;
 mod states;
 mod terms;

@@ -246,3 +246,35 @@ fn programs_that_do_not_fit_or_stop_are_told() {
     let told = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.code() == Some(2) && told.contains("programs.c: it begins with "), "{told}");
 }
+
+/// Entries of maps are rows: keys and values are columns, and structures are structures.
+#[cfg(feature = "sql")]
+#[test]
+fn maps_are_tables() {
+    let Some(compiled) = Compiled::new(LATENCIES) else { return };
+    compiled.says(&["bpf", "run", "programs.o", &demo(), "--output", "trace"], 0);
+    let lines = lines_of_json(&compiled.says(&["bpf", "run", "programs.o", &demo(), "--json"], 0));
+    let map = lines.iter().find(|line| line["kind"] == "map" && line["name"] == "latencies").expect("it is there");
+    let mut wanted: Vec<String> = map["entries"]
+        .as_array()
+        .expect("it has some")
+        .iter()
+        .map(|entry| {
+            let value = &entry["value"];
+            format!("{},{},{},{}", entry["key"], value["count"], value["sum"], value["max"])
+        })
+        .collect();
+    wanted.sort();
+    let query = "select key, value['count'] as count, value['sum'] as sum, value['max'] as max from map('latencies') order by key";
+    let told = compiled.says(&["sql", "trace", query, "--csv"], 0);
+    let mut rows: Vec<&str> = told.lines().skip(1).collect();
+    rows.sort_unstable();
+    assert_eq!(rows, wanted);
+    assert!(!rows.is_empty());
+    let all = compiled.says(&["sql", "trace", "select * from map('latencies') limit 1", "--csv"], 0);
+    assert_eq!(all.lines().next(), Some("key,value"));
+    let done = compiled.kymo(&["sql", "trace", "select * from map('latency')"]);
+    let told = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(2), "{told}");
+    assert!(told.contains("there is no map `latency`; did you mean `latencies`?; the trace has "), "{told}");
+}

@@ -197,3 +197,44 @@ fn questions_that_cannot_be_counted_are_refused() {
     let twice = ["record", "--watch", "a: sched_switch", "--watch", "a: sys_exit", "--output", "none", "--", "true"];
     assert!(place.says(&twice, 2).contains("another one is called `a`"));
 }
+
+#[cfg(feature = "sql")]
+#[test]
+fn counts_of_questions_are_functions() {
+    let Some(place) = place() else { return };
+    let (question, words) = copying(&place, "kymo-wr-sql");
+    let calls = format!("calls: {question} --by name --hist took");
+    let record = [
+        "record",
+        "--kernel=sched_switch",
+        "--watch",
+        &calls,
+        "--watch",
+        "sched_switch --by cpu_id",
+        "--output",
+        "trace",
+    ];
+    let output = place.kymo(&record).arg("--").args(&words).output().expect("it starts");
+    assert!(output.status.success(), "{output:?}");
+    let sql = |query: &str| place.says(&["sql", "trace", query, "--csv"], 0);
+    let query = "select name, sum(events) as events from watch('calls') group by name order by name";
+    assert_eq!(sql(query), "name,events\nread,1000\nwrite,1000\n");
+    assert_eq!(
+        sql("select row, events from watch('calls', 'total') order by 1"),
+        "row,events\nread,1000\nwrite,1000\n"
+    );
+    assert_eq!(sql("select sum(events) as n from watch('calls', 'bucket') where high >= low"), "n\n2000\n");
+    // Each question has the columns of its own.
+    let columns = sql("select * from watch('sched_switch', 'total') limit 1");
+    assert_eq!(columns.lines().next(), Some("time,watch,row,cpu_id,events"));
+    for (query, why) in [
+        ("select * from watch()", "watch() needs a name: watch('NAME'); the trace has counts of calls, sched_switch"),
+        ("select * from watch('call')", "there is no question `call`; did you mean `calls`?"),
+        ("select * from watch('calls', 'totals')", "there are no counts of the kind `totals`; did you mean `total`?"),
+        ("select * from watch('sched_switch', 'bucket')", "`sched_switch` has no counts of the kind `bucket`"),
+        ("select * from map('calls')", "there is no map `calls`; the trace has no maps"),
+    ] {
+        let said = place.says(&["sql", "trace", query], 2);
+        assert!(said.contains(why), "{query}: {said}");
+    }
+}

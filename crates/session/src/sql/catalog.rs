@@ -9,7 +9,7 @@ use kymo_table::arrow::datatypes::SchemaRef;
 use super::events::EventRelation;
 use super::functions::{self, table_functions};
 use super::shared::{EVENTS, TableContext};
-use super::{facts, terms};
+use super::{facts, selected, terms};
 
 /// Where names are looked for that say nothing else.
 const TRACE: &str = "trace";
@@ -104,6 +104,9 @@ impl Catalog for TraceCatalog {
     }
 
     fn call(&self, function: &str, arguments: &[Argument]) -> Result<NamedRelation, TableError> {
+        if let Some(events) = selected::call(&self.shared, function, arguments)? {
+            return Ok(NamedRelation::Read(Arc::new(events)));
+        }
         let rows = functions::call(&self.shared, function, arguments)?;
         Ok(NamedRelation::Rows(rows.schema(), vec![rows]))
     }

@@ -49,6 +49,17 @@ impl EventRelation {
         Ok(Self::new(shared, name, events, schema))
     }
 
+    /// The columns of those events of one name of which a condition may be true.
+    pub(super) fn columns_of(
+        shared: &Arc<TableContext>,
+        name: &str,
+        condition: Filter,
+    ) -> Result<SchemaRef, TableError> {
+        let question =
+            EventsQuestion { selection: selection(&[name.to_owned()], Some(condition)), ..EventsQuestion::default() };
+        Ok(Arc::clone(shared.session.events(&question)?.schema()))
+    }
+
     /// All events.
     pub(super) fn all(shared: &Arc<TableContext>) -> Result<Self, TableError> {
         let columns = ["time", "cycles", "stream", "name"].map(str::to_owned).to_vec();

@@ -28,14 +28,19 @@ pub(super) struct TableFunction {
     pub(super) description: &'static str,
 }
 
-/// All of them: analyses, and two that are about states.
+/// All of them: analyses, two that are about states, and those that are events.
 pub(super) fn table_functions() -> impl Iterator<Item = TableFunction> {
     let of_entry =
         |entry: &'static AnalysisEntry| TableFunction { name: &entry.sql_name, description: &entry.sentence };
-    analyses().iter().map(of_entry).chain(OF_STATES.iter().copied())
+    analyses().iter().map(of_entry).chain(OTHERS.iter().copied())
 }
 
-const OF_STATES: [TableFunction; 2] = [
+const OTHERS: [TableFunction; 4] = [
+    TableFunction { name: "map", description: "The entries of a map of eBPF programs, at the end" },
+    TableFunction {
+        name: "watch",
+        description: "Counts of the kernel: of each interval, or `total`, `bucket`, `interval`, `end`",
+    },
     TableFunction { name: "state_at", description: "What CPUs and threads do at an instant" },
     TableFunction { name: "thread_states", description: "What each thread did, from when to when" },
 ];
