@@ -124,8 +124,8 @@ pub use layout::{
 pub use mapped::Mapped;
 pub use memory::{MemoryView, ProgramMemory};
 pub use objects::{
-    OBJECT_HEAD_BYTES, OBJECT_LINES_MAX, OBJECT_PROGRAMS_MAX, ObjectPlace, ObjectStops, PlacedMap, SharedMap,
-    TableInUse, TakenLine,
+    OBJECT_HEAD_BYTES, OBJECT_LINES_MAX, OBJECT_PROGRAMS_MAX, ObjectPlace, ObjectStops, ObjectUser, PlacedMap,
+    SharedMap, TableInUse, TakenLine,
 };
 pub use program::{Lane, Reservation};
 pub use recorder::{Holder, Losses, OverflowMode, RecordingSettings, SubBufferSnapshot};

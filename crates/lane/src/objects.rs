@@ -42,6 +42,7 @@ const ONLY_OLD: u64 = 2;
 /// Words of a map.
 mod map {
     pub(super) const VERSION: u64 = 0;
+    /// The thread that changes it; 0: none does.
     pub(super) const OWNER: u64 = 8;
     /// Entries, and slots that were ever used.
     pub(super) const COUNT: u64 = 16;
@@ -156,6 +157,41 @@ impl PlacedMap {
     }
 }
 
+/// A thread that uses an object, in a word: a hash of the thread, and where its stack is. One word, so that a signal handler that comes at any
+/// time, and perhaps jumps away, finds all of it or nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectUser(u64);
+
+/// Bits of addresses of programs.
+const FRAME_BITS: u32 = 47;
+/// Bytes between two places of one stack, at most.
+const STACK_BYTES_MAX: u64 = 1 << 26;
+
+impl ObjectUser {
+    /// A thread by a number that no other one has, and its stack pointer. The stack grows downwards.
+    #[must_use]
+    pub fn new(thread: u64, frame: u64) -> Self {
+        let hash = (thread >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> FRAME_BITS;
+        Self(hash << FRAME_BITS | frame & ((1 << FRAME_BITS) - 1))
+    }
+
+    fn frame(self) -> u64 {
+        self.0 & ((1 << FRAME_BITS) - 1)
+    }
+
+    /// Whether the word is of the same thread.
+    fn is_own(self, word: u64) -> bool {
+        let other = Self(word);
+        word >> FRAME_BITS == self.0 >> FRAME_BITS && self.frame().abs_diff(other.frame()) < STACK_BYTES_MAX
+    }
+
+    /// Whether the thread has left what it once took with that word, by a jump out of a handler: code that a handler has interrupted is
+    /// above the handler.
+    fn has_left(self, word: u64) -> bool {
+        self.is_own(word) && Self(word).frame() <= self.frame()
+    }
+}
+
 /// A line that a run has taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TakenLine(u32);
@@ -221,11 +257,12 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     }
 
     /// Takes a line of an object that no other run has; the first one that is tried is `first`. `None`: all are taken.
-    pub fn take_line(&self, state: u64, first: u32, lines: u32) -> Option<TakenLine> {
+    pub fn take_line(&self, state: u64, (first, lines): (u32, u32), user: ObjectUser) -> Option<TakenLine> {
         (0..lines).map(|step| (first + step) % lines).find_map(|line| {
             let at = state + LINE * u64::from(line);
-            let is_taken = self.memory.load(at, Relaxed) == 0 && self.memory.compare_exchange(at, 0, 1);
-            is_taken.then_some(TakenLine(line))
+            let owner = self.memory.load(at, Relaxed);
+            let is_free = owner == 0 || user.has_left(owner);
+            (is_free && self.memory.compare_exchange(at, owner, user.0)).then_some(TakenLine(line))
         })
     }
 
@@ -255,7 +292,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     pub fn look_up(
         &self,
         placed: &PlacedMap,
-        (line, thread): (u32, u64),
+        (line, user): (u32, ObjectUser),
         key: &[u8],
     ) -> Result<Option<u32>, TableInUse> {
         let PlacedMap { map, at, .. } = placed;
@@ -274,8 +311,16 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
                     found.filter(|_| map.is_lru).into_iter().for_each(|slot| self.mark_used(at, slot));
                     return Ok(found.map(of_slot));
                 }
-            } else if self.memory.load(map.place + map::OWNER, Relaxed) == thread {
-                return Err(TableInUse { is_own: true });
+            } else {
+                let owner = self.memory.load(map.place + map::OWNER, Relaxed);
+                if user.has_left(owner) {
+                    // Only this thread can take its place.
+                    self.memory.store(map.place + map::OWNER, user.0, Relaxed);
+                    self.repair(map, at);
+                    self.leave_table(map);
+                } else if user.is_own(owner) {
+                    return Err(TableInUse { is_own: true });
+                }
             }
             core::hint::spin_loop();
         }
@@ -312,7 +357,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         (begin..).step_by(8).zip(&key.words[..key.count]).all(|(at, word)| self.memory.load(at, Relaxed) == *word)
     }
 
-    /// Sets a value; 0, or an error number. `thread` is a number of the thread that is not 0.
+    /// Sets a value; 0, or an error number.
     ///
     /// # Errors
     ///
@@ -320,7 +365,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     pub fn update(
         &self,
         placed: &PlacedMap,
-        (line, thread): (u32, u64),
+        (line, user): (u32, ObjectUser),
         (key, value): (&[u8], &[u8]),
         flags: u64,
     ) -> Result<i64, TableInUse> {
@@ -329,7 +374,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         }
         let PlacedMap { map, at, .. } = placed;
         if !map.is_hash {
-            return Ok(match self.look_up(placed, (line, thread), key)? {
+            return Ok(match self.look_up(placed, (line, user), key)? {
                 None => TOO_BIG,
                 Some(_) if flags == ONLY_NEW => EXISTS,
                 Some(offset) => {
@@ -339,7 +384,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
             });
         }
         let key = KeyWords::new(key);
-        self.changing(map, thread, || {
+        self.changing((map, at), user, || {
             let line = u64::from(line % map.lines);
             let value_at = |slot: u64| at.values + (line * u64::from(map.entries) + slot) * at.stride;
             match (self.find_key(map, at, &key), flags) {
@@ -369,13 +414,13 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     /// # Errors
     ///
     /// As [`update`](Self::update).
-    pub fn remove(&self, placed: &PlacedMap, thread: u64, key: &[u8]) -> Result<i64, TableInUse> {
+    pub fn remove(&self, placed: &PlacedMap, user: ObjectUser, key: &[u8]) -> Result<i64, TableInUse> {
         let PlacedMap { map, at, .. } = placed;
         if !map.is_hash {
             return Ok(BAD_ARGUMENT);
         }
         let key = KeyWords::new(key);
-        self.changing(map, thread, || match self.find_key(map, at, &key) {
+        self.changing((map, at), user, || match self.find_key(map, at, &key) {
             None => NO_ENTRY,
             Some((place, slot)) => {
                 self.free_slot(map, at, place, slot);
@@ -385,24 +430,77 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     }
 
     /// Changes a table, alone.
-    fn changing(&self, map: &SharedMap, thread: u64, change: impl FnOnce() -> i64) -> Result<i64, TableInUse> {
-        let (version_at, owner) = (map.place + map::VERSION, map.place + map::OWNER);
+    fn changing(
+        &self,
+        (map, at): (&SharedMap, &TableRegions),
+        user: ObjectUser,
+        change: impl FnOnce() -> i64,
+    ) -> Result<i64, TableInUse> {
+        let [version, owner] = [map::VERSION, map::OWNER].map(|at| map.place + at);
         for _ in 0..TRIES {
-            let version = self.memory.load(version_at, Relaxed);
-            if version.is_multiple_of(2) && self.memory.compare_exchange(version_at, version, version + 1) {
-                self.memory.store(owner, thread, Relaxed);
-                self.memory.fence(Release);
-                let result = change();
-                self.memory.store(owner, 0, Relaxed);
-                self.memory.store(version_at, version + 2, Release);
-                return Ok(result);
-            }
-            if self.memory.load(owner, Relaxed) == thread {
+            let owner_now = self.memory.load(owner, Relaxed);
+            let is_left = user.has_left(owner_now);
+            if !is_left && user.is_own(owner_now) {
                 return Err(TableInUse { is_own: true });
+            }
+            if (is_left || owner_now == 0) && self.memory.compare_exchange(owner, owner_now, user.0) {
+                // Odd, also if it was left so.
+                let before = self.memory.load(version, Relaxed);
+                self.memory.store(version, before | 1, Relaxed);
+                self.memory.fence(Release);
+                if is_left {
+                    self.repair(map, at);
+                }
+                let result = change();
+                self.leave_table(map);
+                return Ok(result);
             }
             core::hint::spin_loop();
         }
         Err(TableInUse { is_own: false })
+    }
+
+    /// A change was left in the middle: entries are those that a place names, and all other slots are free.
+    #[cold]
+    fn repair(&self, map: &SharedMap, at: &TableRegions) {
+        let fresh = self.memory.load(map.place + map::FRESH, Relaxed).min(map.entries.into());
+        (0..fresh).for_each(|slot| self.memory.store_part(at.marks + slot, 1, FREE.into()));
+        for place in 0..=at.mask {
+            let slot = (self.memory.load(at.places + 8 * place, Relaxed) & 0xffff_ffff).wrapping_sub(1);
+            if slot < fresh {
+                self.memory.store_part(at.marks + slot, 1, TAKEN.into());
+            }
+            self.memory.store(at.places + 8 * place, 0, Relaxed);
+        }
+        let (mut count, mut free) = (0, 0);
+        for slot in 0..fresh {
+            if self.memory.load_part(at.marks + slot, 1) == TAKEN.into() {
+                count += 1;
+                self.publish_slot(at, &self.key_of(at, slot), slot);
+            } else {
+                self.memory.store(at.keys + slot * at.key_stride, free, Relaxed);
+                free = slot + 1;
+            }
+        }
+        self.memory.store(map.place + map::COUNT, count, Relaxed);
+        self.memory.store(map.place + map::FREE, free, Relaxed);
+    }
+
+    /// The key of a slot.
+    fn key_of(&self, at: &TableRegions, slot: u64) -> KeyWords {
+        let mut key = [0; 64];
+        let bytes = (at.key_stride as usize).min(key.len());
+        for (word, bytes) in (at.keys + slot * at.key_stride..).step_by(8).zip(key[..bytes].chunks_exact_mut(8)) {
+            bytes.copy_from_slice(&self.memory.load(word, Relaxed).to_le_bytes());
+        }
+        KeyWords::new(&key[..bytes])
+    }
+
+    /// A change is over: the version is even, and another one.
+    fn leave_table(&self, map: &SharedMap) {
+        let version = map.place + map::VERSION;
+        self.memory.store(version, (self.memory.load(version, Relaxed) | 1) + 1, Release);
+        self.memory.store(map.place + map::OWNER, 0, Release);
     }
 
     /// A slot for a new key, whose values are 0; its place comes later.
@@ -508,12 +606,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
 
     /// The place that names a slot.
     fn place_of(&self, at: &TableRegions, slot: u64) -> Option<u64> {
-        let mut key = [0; 64];
-        let bytes = (at.key_stride as usize).min(key.len());
-        for (word, bytes) in (at.keys + slot * at.key_stride..).step_by(8).zip(key[..bytes].chunks_exact_mut(8)) {
-            bytes.copy_from_slice(&self.memory.load(word, Relaxed).to_le_bytes());
-        }
-        let mut place = KeyWords::new(&key[..bytes]).hash & at.mask;
+        let mut place = self.key_of(at, slot).hash & at.mask;
         for _ in 0..=at.mask {
             match self.memory.load(at.places + 8 * place, Relaxed) {
                 0 => return None,

@@ -8,7 +8,7 @@ use kymo_bytecode::object::{
 use kymo_ir::machine::{
     BpfMachine, BpfMapType, MachineFault, MachineFaultKind, MachineProgram, MapDefinition, RunInput, RunMoment,
 };
-use kymo_lane::{MemoryLayout, OBJECTS_BYTES, PlacedMap, ProgramMemory, ProgramSide, SharedMap};
+use kymo_lane::{MemoryLayout, OBJECTS_BYTES, ObjectUser, PlacedMap, ProgramMemory, ProgramSide, SharedMap};
 use kymo_random::RandomNumbers;
 use kymo_random::machine::{CONTEXT_BYTES, MachineTrial, ProgramOptions, maps, program, text};
 use kymo_recorder::user_programs::machine_image;
@@ -88,15 +88,17 @@ struct TrialSurroundings<'t> {
 
 impl ObjectSurroundings for TrialSurroundings<'_> {
     fn look_up(&mut self, map: usize, key: &[u8]) -> Option<u32> {
-        self.program.look_up(&self.maps[map], (0, 7), key).expect("nobody else changes it")
+        self.program.look_up(&self.maps[map], (0, ObjectUser::new(7, 7)), key).expect("nobody else changes it")
     }
 
     fn update(&mut self, map: usize, key: &[u8], value: &[u8], flags: u64) -> i64 {
-        self.program.update(&self.maps[map], (0, 7), (key, value), flags).expect("nobody else changes it")
+        self.program
+            .update(&self.maps[map], (0, ObjectUser::new(7, 7)), (key, value), flags)
+            .expect("nobody else changes it")
     }
 
     fn remove(&mut self, map: usize, key: &[u8]) -> i64 {
-        self.program.remove(&self.maps[map], 7, key).expect("nobody else changes it")
+        self.program.remove(&self.maps[map], ObjectUser::new(7, 7), key).expect("nobody else changes it")
     }
 
     fn place(&self, map: usize, offset: u32, bytes: usize) -> Option<u64> {
@@ -244,7 +246,9 @@ fn same_maps(machine: &BpfMachine, program: &ProgramSide<'_, ObjectMemory>, plac
             continue;
         }
         for entry in map.entries() {
-            let found = program.look_up(&shared.placed(), (0, 7), &entry.key).expect("nobody else changes it");
+            let found = program
+                .look_up(&shared.placed(), (0, ObjectUser::new(7, 7)), &entry.key)
+                .expect("nobody else changes it");
             let at = shared.values() + u64::from(found.unwrap_or_else(|| panic!("{:?} is missing\n{code}", entry.key)));
             let value: Vec<u8> =
                 (0..shared.value_bytes.into()).map(|byte| program.object_number(at + byte, 1) as u8).collect();

@@ -682,7 +682,11 @@ impl Daemon {
         its.iter().for_each(|program| program.leave_counts(std::slice::from_mut(&mut session)));
         self.forget_the_dead();
         let summary = session.finish(&mut self.clocks);
-        self.ended.push(SessionSummary { objects: Vec::new(), object_files: Vec::new(), ..summary.clone() });
+        // A command may ask for the maps of a session that ended by itself: of older ones, they are not kept.
+        for older in &mut self.ended {
+            (older.objects, older.object_files) = (Vec::new(), Vec::new());
+        }
+        self.ended.push(summary.clone());
         let too_many = self.ended.len().saturating_sub(ENDED_MAX);
         self.ended.drain(..too_many);
         Some(summary)

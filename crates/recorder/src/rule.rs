@@ -205,6 +205,11 @@ impl RuleOptions {
         Ok(())
     }
 
+    /// Whether it may let events go.
+    pub(crate) fn lets_go(&self) -> bool {
+        !matches!(self.asks.test, RuleTest::Program { is_filter: false, .. })
+    }
+
     /// Whether it is about events of this name. Those that begin are not.
     #[must_use]
     pub fn takes_name(&self, event: &str) -> bool {
@@ -335,6 +340,9 @@ pub(crate) struct ToldRuleWords {
 impl ToldRuleWords {
     /// Those of a rule that a session records by.
     pub(crate) fn of(rule: &RuleOptions) -> Self {
+        if !rule.lets_go() {
+            return Self::of_trigger(rule);
+        }
         let without = match &rule.asks.test {
             RuleTest::Over { since, with_begins: false, .. } => since.join(","),
             _ => String::new(),
@@ -350,7 +358,7 @@ impl ToldRuleWords {
         format!("{name}: {}{without}", list(events))
     }
 
-    /// Those of a rule that a trigger asks: it lets nothing go.
+    /// Those of a rule that lets nothing go, as triggers ask them.
     pub(crate) fn of_trigger(rule: &RuleOptions) -> Self {
         Self { name: rule.name.clone(), words: rule.words(), ..Self::default() }
     }

@@ -47,14 +47,11 @@ use crate::trace::journal::Journal;
 use crate::trace::{Output, Tally};
 use crate::tracepoints::KernelSummary;
 use crate::trigger::TriggerOptions;
-use crate::user_programs::{self, ObjectContents, ObjectOptions, UserObject};
+use crate::user_programs::{self, ObjectContents, ObjectOptions, SessionInstance, UserObject};
 use crate::writing::WriterState;
 
 /// Problem messages that are kept.
 const PROBLEMS_MAX: usize = 20;
-/// A session, which is another one than an earlier one of its name: its name, and when it began.
-pub(crate) type SessionInstance = (String, i64);
-
 /// Programs with contents of maps that are kept.
 const CONTENTS_MAX: usize = 64;
 

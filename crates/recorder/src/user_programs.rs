@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::rule::words::plain;
 use crate::rule::{RuleOptions, RuleQuestion, RuleTest};
-use crate::session::SessionInstance;
 
 #[doc(hidden)]
 pub use image::machine_image;
@@ -33,6 +32,9 @@ pub const USER_OBJECT_BYTES_MAX: usize = 1 << 20;
 const LINES: u32 = 16;
 /// Bytes of keys and values that a session tells of all of its programs, at most.
 pub(crate) const TOLD_BYTES_MAX: usize = 4 << 20;
+
+/// A session, which is another one than an earlier one of its name: its name, and when it began.
+pub(crate) type SessionInstance = (String, i64);
 
 /// An object of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,6 +175,9 @@ impl UserObject {
 
     /// Why a program cannot be in traced programs, whatever its events are.
     fn check(&self, program: &ObjectProgram) -> Result<(), String> {
+        if self.object.types().is_none() {
+            return Err("the object has no types: clang writes them with -g".to_owned());
+        }
         let number = self.object.programs().iter().position(|known| known.name == program.name);
         if number.is_none_or(|number| number >= OBJECT_PROGRAMS_MAX as usize) {
             return Err(format!(

@@ -17,7 +17,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use kymo_bytecode::object::{
     FRAME_BYTES, FRAMES_MAX, ImageMap, ImageMapKind, ObjectChange, ObjectFact, ObjectImage, ObjectSurroundings,
 };
-use kymo_lane::{FilterCode, FilterCodeKind, Mapped, OBJECT_HEAD_BYTES, PlacedMap, ProgramSide, SharedMap, TableInUse};
+use kymo_lane::{
+    FilterCode, FilterCodeKind, Mapped, OBJECT_HEAD_BYTES, ObjectUser, PlacedMap, ProgramSide, SharedMap, TableInUse,
+};
 
 use crate::code::{Addresses, code_bytes, copied};
 use crate::process::ProcessState;
@@ -124,14 +126,16 @@ impl JudgedObject {
         let head = self.image.head();
         // Safety: see above; sizes were compared.
         let arguments = unsafe { core::slice::from_raw_parts(arguments, head.size as usize) };
-        let line = if self.lines == 1 { None } else { self.line(program) };
+        let frame = 0_u8;
+        let user = ObjectUser::new(thread::pointer() as u64, (&raw const frame) as u64);
+        let line = if self.lines == 1 { None } else { self.line(program, user) };
         if line.is_none() && self.lines > 1 {
             program.note_stop(head.state, head.number, NO_LINE);
             return true;
         }
         let number = line.map_or(0, kymo_lane::TakenLine::number);
-        let (thread, text) = (thread::pointer() as u64, Cell::new((usize::MAX, None)));
-        let mut world = ProgramWorld { program, object: self, arguments, line: number, thread, text };
+        let text = Cell::new((usize::MAX, None));
+        let mut world = ProgramWorld { program, object: self, arguments, line: number, user, text };
         interrupted::begin_run();
         let result = if head.context_bytes as usize <= CONTEXT_SMALL && head.frames == 1 {
             world.run::<CONTEXT_SMALL, FRAME_BYTES>()
@@ -145,10 +149,10 @@ impl JudgedObject {
         result != 0 || !head.is_filter
     }
 
-    fn line(&self, program: &ProgramSide<'_, Mapped>) -> Option<kymo_lane::TakenLine> {
+    fn line(&self, program: &ProgramSide<'_, Mapped>, user: ObjectUser) -> Option<kymo_lane::TakenLine> {
         let first = u32::from(thread::cpu()) % self.lines;
         let in_use = TableInUse { is_own: false };
-        self.patient(|| program.take_line(self.image.head().state, first, self.lines).ok_or(in_use)).ok()
+        self.patient(|| program.take_line(self.image.head().state, (first, self.lines), user).ok_or(in_use)).ok()
     }
 
     /// Asks again while other threads have it.
@@ -188,8 +192,7 @@ struct ProgramWorld<'p> {
     object: &'p JudgedObject,
     arguments: &'p [u8],
     line: u32,
-    /// A number of the thread that is not 0.
-    thread: u64,
+    user: ObjectUser,
     /// The text that was asked for last, by the number of its move.
     text: Cell<(usize, Option<&'p [u8]>)>,
 }
@@ -234,7 +237,7 @@ impl ProgramWorld<'_> {
 
 impl ObjectSurroundings for ProgramWorld<'_> {
     fn look_up(&mut self, map: usize, key: &[u8]) -> Option<u32> {
-        let found = self.object.patient(|| self.program.look_up(self.map(map), (self.line, self.thread), key));
+        let found = self.object.patient(|| self.program.look_up(self.map(map), (self.line, self.user), key));
         found.unwrap_or_else(|in_use| {
             self.busy(in_use);
             None
@@ -242,13 +245,13 @@ impl ObjectSurroundings for ProgramWorld<'_> {
     }
 
     fn update(&mut self, map: usize, key: &[u8], value: &[u8], flags: u64) -> i64 {
-        let (map, run) = (self.map(map), (self.line, self.thread));
+        let (map, run) = (self.map(map), (self.line, self.user));
         let changed = self.object.patient(|| self.program.update(map, run, (key, value), flags));
         changed.unwrap_or_else(|in_use| self.busy(in_use))
     }
 
     fn remove(&mut self, map: usize, key: &[u8]) -> i64 {
-        let changed = self.object.patient(|| self.program.remove(self.map(map), self.thread, key));
+        let changed = self.object.patient(|| self.program.remove(self.map(map), self.user, key));
         changed.unwrap_or_else(|in_use| self.busy(in_use))
     }
 

@@ -39,7 +39,7 @@ static TABLES: [AtomicPtr<RuleTable>; RULES_MAX as usize] = [const { AtomicPtr::
 struct RuleTable {
     /// TablePlace of the rule's part in the process' shared memory; 0: this process has not looked yet.
     shared: AtomicU64,
-    /// Place of the user's object whose maps have memory in this process.
+    /// Place of the user's object that has memory for its maps in this process.
     object: AtomicU64,
     sets: [TableSet; SETS],
 }

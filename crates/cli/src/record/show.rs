@@ -481,10 +481,10 @@ pub(super) fn rule_status(status: &RuleStatus, out: &mut impl Write) -> io::Resu
         writeln!(out, "            {}", now.join("; "))?;
     }
     if *unknown > 0 && matches!(options.asks.test, RuleTest::Program { .. }) {
-        let events = counted(*unknown, "event");
+        let (events, of) = (counted(*unknown, "event"), if is_seen { "more" } else { "of these" });
         writeln!(
             out,
-            "            {events} more did not meet it, and are kept: it was not in their program yet, or has no memory there"
+            "            {events} {of} did not meet it, and are kept: it was not in their program, or not yet"
         )?;
     } else if *unknown > 0 {
         // A trigger fires at none of them: they are among those that it did not keep.

@@ -109,8 +109,8 @@ pub(super) fn stopped(summary: &SessionSummary) -> String {
             }
             if *busy > 0 {
                 text += &format!(
-                    "  busy      {program} of {object} in {process} ({pid}): {} of maps not made, as other threads changed them\n",
-                    counted(*busy, "change")
+                    "  busy      {program} of {object} in {process} ({pid}): {} of maps not possible, as they were being changed, by others or by the code that a signal handler had interrupted\n",
+                    counted(*busy, "use")
                 );
             }
         }
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn programs_of_two_objects_have_two_names() {
         let rule = RuleOptions::parse("a:b every 2").expect("it is one");
-        let named = with_free_name(rule.clone(), &[rule.clone()]);
+        let named = with_free_name(rule.clone(), std::slice::from_ref(&rule));
         assert_eq!(named.name, "b-2");
         assert_eq!(with_free_name(rule.clone(), &[]).name, "b");
     }

@@ -337,3 +337,114 @@ SEC("kymo/test:count") int counts(struct count *count) {
     assert_eq!(counted("a"), (1, 1, 1002));
     assert_eq!(counted("b"), (3, 3, 1006));
 }
+
+/// Records in a loop, and in a handler that comes all the time; with an argument, the handler jumps out of each third signal.
+const SIGNALS: &str = r#"
+#include <kymo/kymo.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+
+KYMO_EVENT(load, step, KYMO_U64(value));
+
+static uint64_t made;
+static volatile uint64_t signals;
+static sigjmp_buf place;
+static volatile int jumps, is_ready;
+
+static void handle(int signal)
+{
+    (void)signal;
+    __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED);
+    kymo_load_step(7);
+    if (jumps && is_ready && ++signals % 3 == 0)
+        siglongjmp(place, 1);
+}
+
+int main(int argc, char **argv)
+{
+    struct sigaction action = {.sa_handler = handle};
+    struct itimerval time = {{0, 300}, {0, 300}};
+    (void)argv;
+    jumps = argc > 1;
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &time, NULL);
+    for (volatile uint64_t value = 0; value < 200000; ++value) {
+        if (sigsetjmp(place, 1) == 0) {
+            is_ready = 1;
+            __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED);
+            kymo_load_step(value);
+        }
+    }
+    setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+    printf("made %llu\n", (unsigned long long)made);
+    return 0;
+}
+"#;
+
+const CHANGES: &str = r#"
+struct step { __u64 value; };
+struct { __uint(type, 1); __uint(max_entries, 64); __type(key, __u64); __type(value, __u64); } table SEC(".maps");
+struct { __uint(type, 5); __uint(max_entries, 4); __type(key, __u32); __type(value, __u64); } by_run SEC(".maps");
+__u64 changed, refused;
+SEC("kymo.filter/load:step") int step(struct step *step) {
+    __u64 key = step->value % 64, none = 0, *number;
+    __u32 zero = 0;
+    if (step->value % 3 == 0) bpf_map_delete_elem(&table, &key);
+    if (bpf_map_update_elem(&table, &key, &key, 0)) __sync_fetch_and_add(&refused, 1);
+    else __sync_fetch_and_add(&changed, 1);
+    if (!bpf_map_lookup_elem(&by_run, &zero)) bpf_map_update_elem(&by_run, &zero, &none, 1);
+    if ((number = bpf_map_lookup_elem(&by_run, &zero))) ++*number;
+    return 0;
+}
+"#;
+
+/// A handler may come in the middle of a change, and may never come back to it: the program goes on, and each run is told.
+#[test]
+fn signal_handlers_neither_wait_for_their_own_thread_nor_leave_tables_in_use() {
+    let (Some(object), Some(built)) = (compiled(CHANGES), library()) else { return };
+    let place = Place::new();
+    let signals = program(&place.path(""), &built, "signals", SIGNALS).display().to_string();
+    let file = object.path("programs.o").display().to_string();
+    for (output, word) in [("returns", None), ("jumps", Some("jumps"))] {
+        let words = ["record", "--output", output, "--bpf", &file, "--summary", "summary", "--", &signals];
+        let said = place.says(&words.into_iter().chain(word).collect::<Vec<_>>(), 0);
+        let made: u64 = said.trim().rsplit(' ').next().and_then(|number| number.parse().ok()).expect(&said);
+        let text = std::fs::read_to_string(place.path("summary")).expect("it was written");
+        let summary: Value = serde_json::from_str(&text).expect("it is an object");
+        let maps = maps(&summary);
+        let variable = |name: &str| maps[".bss"][0]["value"][name].as_u64().unwrap_or_else(|| panic!("{summary}"));
+        let (changed, refused) = (variable("changed"), variable("refused"));
+        // Of runs that a jump ended nothing is known.
+        assert!(changed + refused <= made && changed > made * 9 / 10, "{changed} and {refused} of {made}: {summary}");
+        if word.is_none() {
+            let lost: u64 = counts(rule(&summary, "step"))[2];
+            assert_eq!(changed + refused + lost, made, "{summary}");
+        }
+        let stopped = summary["objects"][0]["stopped"].as_array().expect("it is a list");
+        assert!(stopped.iter().all(|stopped| stopped["runs"] == 0), "{summary}");
+    }
+}
+
+/// A session that ends by itself tells maps as one that is stopped does.
+#[test]
+fn sessions_that_end_by_themselves_tell_their_maps() {
+    let Some(object) = compiled(JOBS) else { return };
+    let place = Place::new();
+    let mut program = place.program();
+    let (pid, file) = (program.pid.to_string(), object.path("programs.o").display().to_string());
+    let words =
+        ["record", "--output", "t", "--process", &pid, "--bpf", &file, "--duration", "1s", "--summary", "summary"];
+    let recording = place.kymo(&words).spawn().expect("it starts");
+    crate::recorded::until(|| {
+        program.tell("begin 4");
+        place.json(&["status", "--json"])["sessions"].as_array().is_some_and(|sessions| !sessions.is_empty())
+    });
+    program.tell("begin 5");
+    assert!(recording.wait_with_output().expect("it ends").status.success());
+    let text = std::fs::read_to_string(place.path("summary")).expect("it was written");
+    let summary: Value = serde_json::from_str(&text).expect("it is an object");
+    assert!(maps(&summary).contains_key("totals"), "{summary}");
+}

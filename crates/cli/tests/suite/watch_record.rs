@@ -159,9 +159,10 @@ fn the_next_recorder_goes_on_with_counts() {
     assert_eq!(number(&watches(&summary[0])[0]["events"]), 6000, "{summary}");
     let all = by_class(&place, "trace");
     assert_eq!(sums(&all["watch:total"], "events"), rows([("read", 3000), ("write", 3000)]));
-    // No recorder was there at the end of the time of the second copy.
+    // No recorder was there at the end of the time of the second copy, and the first one may have been killed before it had
+    // written the rows of the first.
     let of_rows = sums(&all["watch:row"], "events");
-    assert!(of_rows.values().all(|events| (2000..=3000).contains(events)), "{of_rows:?}");
+    assert!(of_rows.values().all(|events| (1000..=3000).contains(events)), "{of_rows:?}");
 }
 
 /// Parts of a trace have the counts of their times, and the last one the totals.

@@ -144,7 +144,11 @@ impl RecordingSession {
         if !rules.is_empty() {
             let join = |told: &dyn Fn(&ToldRuleWords) -> String| rules.iter().map(told).collect::<Vec<_>>().join("; ");
             options.environment.push(("rules".to_owned(), join(&|rule| format!("{}: {}", rule.name, rule.words))));
-            options.environment.push(("ruled".to_owned(), join(&ToldRuleWords::ruled)));
+            let ruled: Vec<String> =
+                rules.iter().filter(|rule| !rule.events.is_empty()).map(ToldRuleWords::ruled).collect();
+            if !ruled.is_empty() {
+                options.environment.push(("ruled".to_owned(), ruled.join("; ")));
+            }
         }
         options
     }

@@ -108,6 +108,8 @@ fn fits(member: &BpfValueType, shape: &ColumnShape) -> Result<(), String> {
             narrow((*bits).into(), 64)
         }
         (BpfValueType::Integer { bits: 8.., .. } | BpfValueType::Bool, ColumnShape::Boolean { .. }) => Ok(()),
+        // CTF 1.8 has no truth values: those of programs are integers of a byte.
+        (BpfValueType::Bool, ColumnShape::Integer { cell, .. }) if cell.width() == 1 => Ok(()),
         (BpfValueType::Real { bytes }, ColumnShape::Real { cell, .. }) => {
             narrow(8 * usize::from(*bytes), 8 * cell.width())
         }

@@ -11,8 +11,8 @@ use kymo_schema::definition::EventClass;
 use super::Served;
 use crate::filters::Placer;
 use crate::rule::{RuleOptions, RuleTest};
-use crate::session::{RecordingSession, SessionInstance};
-use crate::user_programs::{ObjectContents, UserObject};
+use crate::session::RecordingSession;
+use crate::user_programs::{ObjectContents, SessionInstance, UserObject};
 
 /// A session, a rule of it, and the ID of an event.
 pub(super) type ObjectTestPlace = (SessionInstance, String, u16);
@@ -81,7 +81,10 @@ impl Served {
         }
         let place = user.place(session, lane).map_err(gone)?;
         place.ok_or_else(|| {
-            format!("a program has no more room for maps: those of {} need {} bytes", user.name, user.bytes)
+            format!(
+                "a program has no more room for the maps of {}: sessions before have left theirs there, and it has had 63 objects at most",
+                user.name
+            )
         })
     }
 
