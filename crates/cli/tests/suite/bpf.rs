@@ -273,8 +273,8 @@ fn maps_are_tables() {
     assert!(!rows.is_empty());
     let all = compiled.says(&["sql", "trace", "select * from map('latencies') limit 1", "--csv"], 0);
     assert_eq!(all.lines().next(), Some("key,value"));
-    let done = compiled.kymo(&["sql", "trace", "select * from map('latency')"]);
+    let done = compiled.kymo(&["sql", "trace", "select * from map('latencie')"]);
     let told = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(2), "{told}");
-    assert!(told.contains("there is no map `latency`; did you mean `latencies`?; the trace has "), "{told}");
+    assert!(told.contains("there is no map `latencie`; did you mean `latencies`?; the trace has "), "{told}");
 }

@@ -227,7 +227,7 @@ fn counts_of_questions_are_functions() {
     assert_eq!(sql("select sum(events) as n from watch('calls', 'bucket') where high >= low"), "n\n2000\n");
     // Each question has the columns of its own.
     let columns = sql("select * from watch('sched_switch', 'total') limit 1");
-    assert_eq!(columns.lines().next(), Some("time,watch,row,cpu_id,events"));
+    assert_eq!(columns.lines().next(), Some("time,cpu_id,watch,row,events"));
     for (query, why) in [
         ("select * from watch()", "watch() needs a name: watch('NAME'); the trace has counts of calls, sched_switch"),
         ("select * from watch('call')", "there is no question `call`; did you mean `calls`?"),
