@@ -13,7 +13,7 @@ use kymo_bpf::{AttachPoint, BpfObject, MachineMaps, ObjectProgram};
 use kymo_bytecode::object::KEY_BYTES_MAX;
 use kymo_ir::machine::{BpfMapType, MapDefinition};
 use kymo_lane::{
-    MemoryView, OBJECT_HEAD_BYTES, OBJECT_PROGRAMS_MAX, OBJECTS_BYTES, ObjectPlace, RecorderSide, SharedMap,
+    KeyHash, MemoryView, OBJECT_HEAD_BYTES, OBJECT_PROGRAMS_MAX, OBJECTS_BYTES, ObjectPlace, RecorderSide, SharedMap,
 };
 use kymo_schema::definition::EventClass;
 use serde::{Deserialize, Serialize};
@@ -99,12 +99,6 @@ impl ObjectOptions {
     }
 }
 
-/// A hash that is the same in every build (FNV-1a); not 0.
-fn hash(parts: [&[u8]; 3]) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    parts.iter().fold(0xcbf2_9ce4_8422_2325, |hash, part| part.iter().fold(step(hash, &0xff), step)).max(1)
-}
-
 /// An object that was read.
 #[derive(Debug)]
 pub(crate) struct UserObject {
@@ -165,12 +159,8 @@ impl UserObject {
             map.place = end;
             end = end.saturating_add(map.bytes());
         }
-        let hash = hash([&bytes, &[], &[]]);
+        let hash = KeyHash::new(0).text(&bytes).word();
         Ok(Self { name: options.name.clone(), object, machine, maps, bytes: end, hash })
-    }
-
-    fn program(&self, name: &str) -> Option<&ObjectProgram> {
-        self.object.programs().iter().find(|program| program.name == name)
     }
 
     /// Why a program cannot be in traced programs, whatever its events are.
@@ -204,7 +194,7 @@ impl UserObject {
         lane: &RecorderSide<V>,
     ) -> Result<Option<ObjectPlace>, V::Fault> {
         let (name, began_ns) = session;
-        let hash = hash([name.as_bytes(), &began_ns.to_le_bytes(), &self.hash.to_le_bytes()]);
+        let hash = KeyHash::new(self.hash).text(name.as_bytes()).number(began_ns.cast_unsigned()).word();
         let Some((place, is_known)) = lane.object_place(hash, self.bytes)? else { return Ok(None) };
         if !is_known {
             for (number, map) in self.maps_at(place.place).enumerate() {
@@ -229,8 +219,8 @@ impl UserObject {
         class: &EventClass,
         place: ObjectPlace,
     ) -> Result<Vec<u8>, String> {
-        let number = self.object.programs().iter().position(|known| known.name == program);
-        let known = self.program(program).zip(number).ok_or_else(|| format!("no program {program}"))?;
+        let mut all = self.object.programs().iter().zip(0..);
+        let known = all.find(|(known, _)| known.name == program).ok_or_else(|| format!("no program {program}"))?;
         image::image(self, known, is_filter, class, place)
     }
 }
