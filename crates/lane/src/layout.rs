@@ -82,7 +82,7 @@ pub(crate) mod header {
     pub(crate) const JUDGE_STOPPED: u64 = 368;
     /// Offset of the rules' region; 0: the program is older than rules.
     pub(crate) const RULES: u64 = 376;
-    /// Offset of the objects' region; 0: the program is older than those.
+    /// Bytes of the region of users' objects, which is behind all others; 0: there is none.
     pub(crate) const OBJECTS: u64 = 384;
     /// Written by the recorder: the epoch, which changes when sub-buffers were freed; the behavior
     /// of a lane without room; the maximum number of sub-buffers of a lane; the contexts that
@@ -250,9 +250,11 @@ pub struct MemoryLayout {
     pub registry_bytes: u32,
     /// Bytes for filters.
     pub filter_bytes: u32,
+    /// Bytes for the maps of users' objects; 0: there can be none.
+    pub object_bytes: u32,
 }
 
-/// 65,536 events, 4,096 lanes, 4 MiB of definitions, 256 KiB of filters, and 128 MiB in sub-buffers
+/// 65,536 events, 4,096 lanes, 4 MiB of definitions, 256 KiB of filters, 16 MiB of objects, and 128 MiB in sub-buffers
 /// of 32 KiB. These are upper limits; the recorder sets how much of the pool is used.
 impl Default for MemoryLayout {
     fn default() -> Self {
@@ -263,6 +265,7 @@ impl Default for MemoryLayout {
             sub_buffer_bytes: 32 << 10,
             registry_bytes: 4 << 20,
             filter_bytes: 256 << 10,
+            object_bytes: OBJECTS_BYTES as u32,
         }
     }
 }
@@ -323,16 +326,20 @@ impl MemoryLayout {
             *to = size as u32;
         }
         let [events, lanes, sub_buffers, sub_buffer_bytes, registry_bytes, filter_bytes] = found;
-        let layout = Self { events, lanes, sub_buffers, sub_buffer_bytes, registry_bytes, filter_bytes };
-        // Programs that are older than triggers have no region for them.
+        // Programs that are older than triggers, rules or objects have no region for them.
+        let object_bytes = view.word(header::OBJECTS)?;
+        if object_bytes > OBJECTS_BYTES {
+            let what = "bytes for objects";
+            return Ok(Err(LayoutRefusal::Size { what, found: object_bytes, most: OBJECTS_BYTES }));
+        }
+        let object_bytes = object_bytes as u32;
+        let layout = Self { events, lanes, sub_buffers, sub_buffer_bytes, registry_bytes, filter_bytes, object_bytes };
         let has_triggers = view.word(header::TRIGGERS)? != 0;
         let has_rules = view.word(header::RULES)? != 0;
-        let has_objects = view.word(header::OBJECTS)? != 0;
-        let needed = match (has_triggers, has_rules, has_objects) {
-            (false, ..) => layout.triggers(),
-            (true, false, _) => layout.rule(0),
-            (true, true, false) => layout.objects(),
-            (true, true, true) => layout.bytes(),
+        let needed = match (has_triggers, has_rules) {
+            (false, _) => layout.triggers(),
+            (true, false) => layout.rule(0),
+            (true, true) => layout.bytes(),
         };
         let pool = u64::from(sub_buffers) * u64::from(sub_buffer_bytes);
         if pool > POOL_BYTES_MAX {
@@ -347,7 +354,7 @@ impl MemoryLayout {
     /// Size of the whole memory in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.objects() + OBJECTS_BYTES
+        self.objects() + u64::from(self.object_bytes)
     }
 
     /// Bytes that a child process still sees after a fork: the header and the control bytes of its
@@ -433,7 +440,7 @@ pub const GROUPS_MAX: u32 = 7;
 pub const TRIGGERS_MAX: u32 = 32;
 /// Number of rules of a program.
 pub const RULES_MAX: u32 = 16;
-/// Bytes for the maps of users' objects.
+/// Bytes for the maps of users' objects, if there is room for them.
 pub const OBJECTS_BYTES: u64 = 16 << 20;
 /// Number of lines of counts that threads have of their own.
 pub const LINES_MAX: u32 = 127;

@@ -15,7 +15,7 @@ mod recorder;
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::layout::{OBJECTS_BYTES, header};
+use crate::layout::header;
 use crate::memory::ProgramMemory;
 use crate::rules::KeyHash;
 use crate::sides::ProgramSide;
@@ -248,7 +248,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     #[must_use]
     pub fn reserve_object(&self, place: u64, bytes: u64) -> bool {
         let region = self.layout.objects();
-        let is_inside = place >= region && place.saturating_add(bytes) <= region + OBJECTS_BYTES;
+        let is_inside = place >= region && place.saturating_add(bytes) <= self.layout.bytes();
         is_inside && self.memory.reserve(place, bytes)
     }
 
@@ -256,8 +256,8 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
     #[must_use]
     pub fn has_map(&self, map: &SharedMap) -> bool {
         let region = self.layout.objects();
-        let is_inside = (region..region + OBJECTS_BYTES).contains(&map.place);
-        is_inside && map.placed().end() <= region + OBJECTS_BYTES
+        let is_inside = (region..self.layout.bytes()).contains(&map.place);
+        is_inside && map.placed().end() <= self.layout.bytes()
     }
 
     /// Takes a line of an object that no other run has; the first one that is tried is `first`. `None`: all are taken.

@@ -113,7 +113,7 @@ impl<'m, M: ProgramMemory> ProgramSide<'m, M> {
             (header::POOL, POOL.into()),
             (header::TRIGGERS, layout.triggers()),
             (header::RULES, layout.rule(0)),
-            (header::OBJECTS, layout.objects()),
+            (header::OBJECTS, layout.object_bytes.into()),
         ];
         sizes.into_iter().for_each(|(at, value)| memory.store(at, value, Relaxed));
         identity.tell(memory);

@@ -24,6 +24,7 @@ const LAYOUT: MemoryLayout = MemoryLayout {
     sub_buffer_bytes: 1024,
     registry_bytes: 4096,
     filter_bytes: 4096,
+    object_bytes: OBJECTS_BYTES as u32,
 };
 
 /// Words that nobody else has, from the region of objects on.

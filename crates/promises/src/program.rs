@@ -17,6 +17,7 @@ pub(crate) const LAYOUT: MemoryLayout = MemoryLayout {
     sub_buffer_bytes: 1024,
     registry_bytes: 8 << 10,
     filter_bytes: 4 << 10,
+    object_bytes: 1 << 20,
 };
 
 /// Its definitions of events and of the fields that they carry; one is of no use.

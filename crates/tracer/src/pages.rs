@@ -109,12 +109,18 @@ pub(crate) fn file_bytes_max() -> u64 {
     }
 }
 
-/// Sizes of all regions: as many sub-buffers as the maximum file size allows. `None`: too few.
+/// Sizes of all regions: as many sub-buffers as the maximum file size allows, and no room for users' objects where that leaves
+/// fewer than a program has at first. `None`: too few.
 pub(crate) fn layout() -> Option<MemoryLayout> {
     let all = MemoryLayout::default();
-    let room = file_bytes_max().checked_sub(all.bytes() - pool_bytes(&all))? / u64::from(all.sub_buffer_bytes);
-    let sub_buffers = u32::try_from(room).map_or(all.sub_buffers, |room| room.min(all.sub_buffers));
-    (sub_buffers >= SUB_BUFFERS_MIN).then_some(MemoryLayout { sub_buffers, ..all })
+    let bare = MemoryLayout { object_bytes: 0, ..all };
+    let fit = |layout: MemoryLayout, least: u32| {
+        let rest = layout.bytes() - pool_bytes(&layout);
+        let room = file_bytes_max().checked_sub(rest)? / u64::from(layout.sub_buffer_bytes);
+        let sub_buffers = u32::try_from(room).map_or(layout.sub_buffers, |room| room.min(layout.sub_buffers));
+        (sub_buffers >= least).then_some(MemoryLayout { sub_buffers, ..layout })
+    };
+    fit(all, POOL_MAX).or_else(|| fit(bare, SUB_BUFFERS_MIN))
 }
 
 fn pool_bytes(layout: &MemoryLayout) -> u64 {

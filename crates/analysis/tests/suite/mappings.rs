@@ -191,11 +191,11 @@ fn lttng_kernel_of_2_13() {
             syscall_entry_recvfrom
                 syscall_entry (lttng-kernel) syscall:'recvfrom' fd=fd other_fd? count=size path? flags=flags family? command? | cpu=packet.cpu_id tid=$ctx.tid pid=$ctx.pid comm=$ctx.procname
             syscall_exit_pipe2
-                syscall_exit (lttng-kernel) syscall:'pipe2' ret=ret new_fd=fildes[0] new_other_fd=fildes[1] | cpu=packet.cpu_id tid=$ctx.tid pid=$ctx.pid comm=$ctx.procname
+                syscall_exit (lttng-kernel) syscall:'pipe2' ret=ret new_fd=fildes[0] new_other_fd=fildes[1] took_ns? | cpu=packet.cpu_id tid=$ctx.tid pid=$ctx.pid comm=$ctx.procname
             compat_syscall_exit_read
-                syscall_exit (lttng-kernel) syscall:'read' ret=ret new_fd? new_other_fd? | cpu=packet.cpu_id tid=$ctx.tid pid=$ctx.pid comm=$ctx.procname
+                syscall_exit (lttng-kernel) syscall:'read' ret=ret new_fd? new_other_fd? took_ns? | cpu=packet.cpu_id tid=$ctx.tid pid=$ctx.pid comm=$ctx.procname
             syscall_exit_unknown
-                syscall_exit (lttng-kernel) number=id ret=ret | cpu=packet.cpu_id tid=$ctx.tid pid=$ctx.pid comm=$ctx.procname
+                syscall_exit (lttng-kernel) number=id ret=ret took_ns? | cpu=packet.cpu_id tid=$ctx.tid pid=$ctx.pid comm=$ctx.procname
             irq_softirq_entry
                 softirq_entry (lttng-kernel) vec=vec | cpu=packet.cpu_id tid=$ctx.tid pid=$ctx.pid comm=$ctx.procname
             irq_handler_entry

@@ -88,7 +88,7 @@ impl ImageInstruction {
         Self::new(op::NOTHING, [0; 3], 0, 0)
     }
 
-    /// `to = to OPERATION right`; the operation by its number in [`alu`](super::numbers).
+    /// `to = to OPERATION right`; the operation by its number in `numbers::alu`.
     #[must_use]
     pub fn alu(operation: u8, is_wide: bool, to: u8, right: ImageOperand) -> Self {
         let ops = if is_wide { [op::ALU_64, op::ALU_64_CONSTANT] } else { [op::ALU_32, op::ALU_32_CONSTANT] };
@@ -131,7 +131,7 @@ impl ImageInstruction {
         Self::new(op::JUMP, [0; 3], target.cast_signed(), 0)
     }
 
-    /// Goes on there if the relation holds; it is that number in [`holds`](super::numbers).
+    /// Goes on there if the relation holds; it is that number in `numbers::holds`.
     #[must_use]
     pub fn jump_if(relation: u8, is_wide: bool, (left, right): (u8, ImageOperand), target: u32) -> Self {
         let ops = if is_wide { [op::JUMP_64, op::JUMP_64_CONSTANT] } else { [op::JUMP_32, op::JUMP_32_CONSTANT] };

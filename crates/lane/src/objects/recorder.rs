@@ -1,7 +1,7 @@
 //! The recorder's side: places of objects, and contents of their maps.
 
 use super::{DIRECTORY_BYTES, FREE, LINE, OBJECT_LINES_MAX, OBJECTS_MAX, SharedMap, map};
-use crate::layout::{OBJECTS_BYTES, header};
+use crate::layout::header;
 use crate::memory::MemoryView;
 use crate::sides::RecorderSide;
 
@@ -30,13 +30,11 @@ pub struct ObjectStops {
 }
 
 impl<V: MemoryView> RecorderSide<V> {
-    /// Whether the program can run users' objects. Those that are built with older tracers cannot.
-    ///
-    /// # Errors
-    ///
-    /// The memory is gone.
-    pub fn has_objects(&self) -> Result<bool, V::Fault> {
-        Ok(self.view.word(header::OBJECTS)? == self.layout.objects())
+    /// Whether the program can run users' objects. Those that are built with older tracers cannot, nor those whose files must
+    /// be small.
+    #[must_use]
+    pub fn has_objects(&self) -> bool {
+        self.layout.object_bytes > 0
     }
 
     /// The events of so many IDs are switched as sessions want them.
@@ -56,7 +54,7 @@ impl<V: MemoryView> RecorderSide<V> {
     /// The memory is gone.
     pub fn object_place(&self, hash: u64, bytes: u64) -> Result<Option<(ObjectPlace, bool)>, V::Fault> {
         let region = self.layout.objects();
-        let end = region + OBJECTS_BYTES;
+        let end = self.layout.bytes();
         let mut next = region + DIRECTORY_BYTES;
         for number in 0..OBJECTS_MAX {
             let at = region + LINE * number;

@@ -69,6 +69,7 @@ const LAYOUT: MemoryLayout = MemoryLayout {
     sub_buffer_bytes: 4096,
     registry_bytes: 4096,
     filter_bytes: 4096,
+    object_bytes: 64 << 10,
 };
 
 /// Memory of that layout in which half of all bytes are nonsense.

@@ -45,7 +45,8 @@ const DESCRIPTORS: u64 = 4096 * 3;
 const FREED: u64 = 4096 * 4;
 
 fn layout(sub_buffers: u32, sub_buffer_bytes: u32) -> MemoryLayout {
-    MemoryLayout { events: 1, lanes: 2, sub_buffers, sub_buffer_bytes, registry_bytes: 8, filter_bytes: 4096 }
+    let [registry_bytes, filter_bytes, object_bytes] = [8, 4096, 0];
+    MemoryLayout { events: 1, lanes: 2, sub_buffers, sub_buffer_bytes, registry_bytes, filter_bytes, object_bytes }
 }
 
 impl Cells {

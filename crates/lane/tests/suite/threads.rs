@@ -85,7 +85,8 @@ const THREADS: u32 = 3;
 const EVENTS: u32 = 200_000;
 
 fn layout(events: u32, sub_buffers: u32, sub_buffer_bytes: u32) -> MemoryLayout {
-    MemoryLayout { events, lanes: 8, sub_buffers, sub_buffer_bytes, registry_bytes: 4096, filter_bytes: 4096 }
+    let [registry_bytes, filter_bytes, object_bytes] = [4096, 4096, 0];
+    MemoryLayout { events, lanes: 8, sub_buffers, sub_buffer_bytes, registry_bytes, filter_bytes, object_bytes }
 }
 
 /// What nothing keeps anybody from seeing.

@@ -76,8 +76,9 @@ impl Served {
     fn object_place(&self, session: &SessionInstance, user: &UserObject) -> Result<ObjectPlace, String> {
         let lane = self.program.lane();
         let gone = |problem: io::Error| problem.to_string();
-        if !lane.has_objects().map_err(gone)? {
-            return Err("a program is built with a tracer that is older than users' programs".to_owned());
+        if !lane.has_objects() {
+            let why = "a program has no room for maps: its tracer is older than those, or the files that it writes must be small (ulimit -f)";
+            return Err(why.to_owned());
         }
         let place = user.place(session, lane).map_err(gone)?;
         place.ok_or_else(|| {
