@@ -45,6 +45,14 @@ impl std::fmt::Debug for JitEngine {
     }
 }
 
+/// A function with so many parameters and a result, all integers of 64 bits.
+pub(crate) fn of_words(convention: CallConv, parameters: usize) -> Signature {
+    let mut signature = Signature::new(convention);
+    signature.params = vec![AbiParam::new(types::I64); parameters];
+    signature.returns.push(AbiParam::new(types::I64));
+    signature
+}
+
 /// Bytes of machine code for one program; longer ones are left to the evaluator.
 const CODE_BYTES_MAX: usize = 1 << 20;
 
@@ -73,10 +81,12 @@ impl JitEngine {
 
     /// A function of 64-bit integers.
     pub(crate) fn signature(&self, parameters: usize) -> Signature {
-        let mut signature = Signature::new(CallConv::triple_default(self.shared.isa.triple()));
-        signature.params = vec![AbiParam::new(types::I64); parameters];
-        signature.returns.push(AbiParam::new(types::I64));
-        signature
+        of_words(self.convention(), parameters)
+    }
+
+    /// How its functions are called.
+    pub(crate) fn convention(&self) -> CallConv {
+        CallConv::triple_default(self.shared.isa.triple())
     }
 
     /// Compiles a function with the body that `write` builds; its address, or `None` if it cannot

@@ -29,7 +29,7 @@ mod text;
 mod translate;
 
 pub use engine::JitEngine;
-pub use machine::CompiledProgram;
+pub use machine::{CompiledProgram, TracedPlaces, compile_traced};
 pub use native::{LoadedFilter, NativeFilter, NativeJudgement, NativeQuestion, NativeTarget};
 pub use rows::CompiledRows;
 pub use scan::{COMPILE_AFTER, Scan};

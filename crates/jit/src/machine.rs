@@ -19,12 +19,16 @@ mod flow;
 mod kinds;
 mod lookup;
 mod operations;
+mod outside;
 mod state;
+mod traced;
 
 use kymo_ir::machine::{BpfMachine, MachineFault, MachineProgram, MapDefinition, RunInput};
 
 use self::code::{CodeFacts, ProgramPlan};
+use self::outside::{CodeHome, CodeOutside};
 use self::state::{FunctionTable, StatePointer};
+pub use self::traced::{TracedPlaces, compile_traced};
 use crate::engine::JitEngine;
 
 /// A program of eBPF as machine code.
@@ -52,9 +56,16 @@ impl CompiledProgram {
         let functions = FunctionTable::new(plan.starts(), plan.habits(), state.pointer());
         let mut facts = CodeFacts::default();
         for (index, function) in plan.functions.iter().enumerate() {
-            let surroundings = (&state, &functions);
-            let address =
-                engine.compile(6, |builder| code::write(builder, engine, &plan, function, surroundings, &mut facts))?;
+            let home = CodeHome::Here { rows: state.rows(), functions: &functions };
+            let outside = CodeOutside { convention: engine.convention(), home };
+            let address = engine.compile(6, |builder| {
+                let entry = builder.create_block();
+                builder.append_block_params_for_function_params(entry);
+                builder.switch_to_block(entry);
+                let arguments = builder.block_params(entry).to_vec();
+                code::write(builder, &arguments, (&plan, function), outside, &mut facts);
+                Some(())
+            })?;
             functions.set(index, address);
         }
         let CodeFacts { context_bytes, stack_bytes, writes_stack } = facts;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
-use cranelift_codegen::ir::{AbiParam, Function, InstBuilder, MemFlagsData, Signature, UserFuncName, Value, types};
+use cranelift_codegen::ir::{Function, InstBuilder, MemFlagsData, UserFuncName, Value, types};
 use cranelift_codegen::isa::{self, Builder, CallConv, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -22,6 +22,7 @@ use cranelift_jit::{BranchProtection, JITMemoryKind, JITMemoryProvider, SystemMe
 use kymo_ir::predicate::{ArgumentLayout, Fact, Input, InputKind, InputPlace, Predicate, Refusal};
 use kymo_units::ByteOrder;
 
+use crate::engine::of_words;
 use crate::predicate::{self, ByteSpan, Operands, Ways, little};
 
 /// Bytes of an argument structure, at most: instructions contain offsets.
@@ -78,6 +79,11 @@ impl NativeTarget {
         let isa = builder.finish(settings::Flags::new(flags)).ok()?;
         Some(Self { isa, is_host })
     }
+
+    /// How its functions are called.
+    pub(crate) fn convention(&self) -> CallConv {
+        CallConv::triple_default(self.isa.triple())
+    }
 }
 
 /// A filter as machine code.
@@ -99,7 +105,7 @@ impl NativeFilter {
         let question = NativeQuestion { predicate, layout };
         question.check()?;
         let code =
-            compile(&*target.isa, 1, |builder, parameters| write(builder, parameters[0], question)).ok_or(too_much())?;
+            compile(target, 1, |builder, parameters| write(builder, parameters[0], question)).ok_or(too_much())?;
         Ok(Self {
             code,
             arguments_bytes: layout.size as usize,
@@ -213,7 +219,7 @@ impl NativeJudgement<'_> {
     pub fn compile(&self, target: &NativeTarget) -> Result<Box<[u8]>, Refusal> {
         let of_groups = self.groups.iter().filter_map(|(_, question)| question.as_ref());
         self.rare.iter().chain(of_groups).try_for_each(NativeQuestion::check)?;
-        compile(&*target.isa, 2, |builder, parameters| self.write(builder, parameters)).ok_or(too_much())
+        compile(target, 2, |builder, parameters| self.write(builder, parameters)).ok_or(too_much())
     }
 
     fn write(&self, builder: &mut FunctionBuilder<'_>, parameters: &[Value]) {
@@ -314,14 +320,12 @@ impl LoadedFilter {
 }
 
 /// A function with so many parameters, and one result; all of them are words.
-fn compile(
-    isa: &dyn TargetIsa,
+pub(crate) fn compile(
+    target: &NativeTarget,
     parameters: usize,
     write: impl FnOnce(&mut FunctionBuilder<'_>, &[Value]),
 ) -> Option<Box<[u8]>> {
-    let mut signature = Signature::new(CallConv::triple_default(isa.triple()));
-    signature.params.resize(parameters, AbiParam::new(types::I64));
-    signature.returns.push(AbiParam::new(types::I64));
+    let signature = of_words(target.convention(), parameters);
     let mut context = Context::for_function(Function::with_name_signature(UserFuncName::user(0, 0), signature));
     let mut function_context = FunctionBuilderContext::new();
     let mut builder = FunctionBuilder::new(&mut context.func, &mut function_context);
@@ -331,8 +335,8 @@ fn compile(
     let parameters = builder.block_params(entry).to_vec();
     write(&mut builder, &parameters);
     builder.seal_all_blocks();
-    builder.finalize(isa.frontend_config());
-    let compiled = context.compile(isa, &mut ControlPlane::default()).ok()?;
+    builder.finalize(target.isa.frontend_config());
+    let compiled = context.compile(&*target.isa, &mut ControlPlane::default()).ok()?;
     // Code that refers to something outside could not be copied anywhere.
     let is_whole = compiled.buffer.relocs().is_empty();
     is_whole.then(|| compiled.code_buffer().into())

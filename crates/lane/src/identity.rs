@@ -35,6 +35,8 @@ pub struct Identity<'a> {
     pub began_with: [u64; 2],
     /// What machine code of judgements refers to.
     pub judge: JudgeAddresses,
+    /// Addresses of the functions that machine code of users' programs calls; 0: none.
+    pub objects: [u64; 4],
 }
 
 /// Addresses in a program that machine code of [judgements](crate::judgement) refers to; 0: none.
@@ -98,6 +100,7 @@ impl Default for Identity<'_> {
             began: 0,
             began_with: [0; 2],
             judge: JudgeAddresses::default(),
+            objects: [0; 4],
         }
     }
 }
@@ -136,6 +139,7 @@ impl Identity<'_> {
         ] {
             memory.store(at, value, Relaxed);
         }
+        header::OBJECT_FUNCTIONS.iter().zip(self.objects).for_each(|(at, address)| memory.store(*at, address, Relaxed));
         memory.put(header::PATH, path);
         // Between them is a zero, and all behind them are zeros.
         let at = path.len() as u64 + 1;
@@ -207,6 +211,7 @@ impl<V: MemoryView> RecorderSide<V> {
             began: word(header::BEGAN)?,
             began_with: [word(header::BEGAN_WITH)?, word(header::BEGAN_WITH_ROOTS)?],
             judge: self.judge()?,
+            objects: self.object_functions()?,
         })
     }
 
@@ -218,6 +223,37 @@ impl<V: MemoryView> RecorderSide<V> {
     pub fn judge(&self) -> Result<JudgeAddresses, V::Fault> {
         let [function, stopped] = [self.view.word(header::JUDGE)?, self.view.word(header::JUDGE_STOPPED)?];
         Ok(JudgeAddresses { function, stopped })
+    }
+
+    /// Addresses of the functions that machine code of users' programs calls.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn object_functions(&self) -> Result<[u64; 4], V::Fault> {
+        let mut found = [0; 4];
+        for (found, at) in found.iter_mut().zip(header::OBJECT_FUNCTIONS) {
+            *found = self.view.word(at)?;
+        }
+        Ok(found)
+    }
+
+    /// Bytes of the arena that have had code: none of them is ever written again.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn arena_used(&self) -> Result<u64, V::Fault> {
+        self.view.word(header::ARENA_USED)
+    }
+
+    /// Says so, before the program learns of code there.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn set_arena_used(&self, bytes: u64) -> Result<(), V::Fault> {
+        self.view.set_word(header::ARENA_USED, bytes)
     }
 
     fn arena(&self) -> Result<Result<Arena, NoArena>, V::Fault> {

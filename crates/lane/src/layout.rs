@@ -84,6 +84,8 @@ pub(crate) mod header {
     pub(crate) const RULES: u64 = 376;
     /// Bytes of the region of users' objects, which is behind all others; 0: there is none.
     pub(crate) const OBJECTS: u64 = 384;
+    /// Addresses of the functions for machine code of users' programs; 0: none.
+    pub(crate) const OBJECT_FUNCTIONS: [u64; 4] = [392, 400, 408, 416];
     /// Written by the recorder: the epoch, which changes when sub-buffers were freed; the behavior
     /// of a lane without room; the maximum number of sub-buffers of a lane; the contexts that
     /// events carry; the maximum number of sub-buffers of all lanes.
@@ -102,6 +104,8 @@ pub(crate) mod header {
     pub(crate) const STOPPED: u64 = 576;
     /// Written by the recorder: number of IDs whose events it has switched as its sessions want them.
     pub(crate) const SETTLED: u64 = 584;
+    /// Written by the recorder: bytes of the arena that have had code.
+    pub(crate) const ARENA_USED: u64 = 592;
     /// Path of the executable.
     pub(crate) const PATH: u64 = 1024;
     pub(crate) const PATH_BYTES_MAX: u64 = 3072;

@@ -5,6 +5,7 @@
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::memory::ProgramMemory;
+use crate::sides::ProgramSide;
 
 /// Memory that this process shares with other processes.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +51,15 @@ impl Mapped {
     fn small(&self, at: u64) -> &AtomicU8 {
         // Safety: the byte is mapped, and all accesses to such a byte are atomic.
         unsafe { AtomicU8::from_ptr(self.at(at)) }
+    }
+}
+
+impl ProgramSide<'_, Mapped> {
+    /// The address of the memory.
+    #[inline]
+    #[must_use]
+    pub fn memory_base(&self) -> *mut u8 {
+        self.memory.base
     }
 }
 

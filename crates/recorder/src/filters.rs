@@ -126,6 +126,9 @@ impl Placer {
         user: u32,
     ) -> Result<Self, V::Fault> {
         let mut code = ProgramArena::open(arena, ArenaOwner { pid, user });
+        // Questions of judgements, and users' programs, have code without a slot of their own.
+        let used = u32::try_from(lane.arena_used()?).unwrap_or(u32::MAX);
+        code.iter_mut().for_each(|code| code.was_used(0, used));
         let mut slots = Vec::new();
         let mut bytecode_next = 0_u32;
         for slot in (FIRST_SLOT..=u8::MAX).rev() {
@@ -170,6 +173,7 @@ impl Placer {
         let new = unknown.filter(|question| once.insert(*question)).take(self.slots.len());
         let mut new: Vec<New> = new.map(|question| New::of(question, compiler)).collect();
         self.write_native(compiler, &mut new);
+        self.note_used(lane)?;
         self.write_bytecode(lane, &mut new)?;
         let mut refused = HashMap::new();
         for new in new {
@@ -242,6 +246,18 @@ impl Placer {
         lane.put_bytecode(offset, bytes)?;
         self.bytecode_next += bytes.len() as u32;
         Ok(Some(FilterCode { kind, offset, bytes: bytes.len() as u32 }))
+    }
+
+    /// Writes machine code; where it is, and its bytes. `None`: the program takes none, has no more room, or is gone.
+    pub(crate) fn put_code<V: MemoryView>(&mut self, lane: &RecorderSide<V>, code: &[u8]) -> Option<(u32, u32)> {
+        let said = self.code.as_mut().ok()?.write_pieces(&[code]);
+        self.note_used(lane).ok()?;
+        said.into_iter().flatten().next().map(|code| (code.offset, code.bytes))
+    }
+
+    /// The next recorder of the program writes no code over that of this one.
+    fn note_used<V: MemoryView>(&self, lane: &RecorderSide<V>) -> Result<(), V::Fault> {
+        self.code.as_ref().map_or(Ok(()), |code| lane.set_arena_used(code.used()))
     }
 
     /// Writes the image of a user's program; where it is, and its bytes. `None`: there is no room.

@@ -718,6 +718,7 @@ fn identity(lane: &RecorderSide<Control>, key: u64) -> io::Result<ProgramIdentit
         began,
         began_with,
         judge: _,
+        objects: _,
     } = said;
     let (name, path, label) = (text(&name), text(path), text(label));
     Ok(ProgramIdentity {

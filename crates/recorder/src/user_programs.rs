@@ -212,16 +212,17 @@ impl UserObject {
         self.maps.iter().map(move |map| SharedMap { place: place + map.place, ..*map })
     }
 
-    /// The image of a program for a class of events.
+    /// The image of a program for a class of events. `put_code` compiles it for the traced program, and says where the code is there.
     pub(crate) fn image(
         &self,
         (program, is_filter): (&str, bool),
         class: &EventClass,
         place: ObjectPlace,
+        put_code: impl FnOnce(image::ProgramCode<'_>) -> Option<(u32, u32)>,
     ) -> Result<Vec<u8>, String> {
         let mut all = self.object.programs().iter().zip(0..);
         let known = all.find(|(known, _)| known.name == program).ok_or_else(|| format!("no program {program}"))?;
-        image::image(self, known, is_filter, class, place)
+        image::image((self, known), is_filter, class, place, put_code)
     }
 }
 

@@ -163,6 +163,7 @@ impl ProcessState {
                 function: judge::judge as *const () as u64,
                 stopped: self.window.as_ptr() as u64 + STOPPED_AT,
             },
+            objects: crate::objects::functions(),
         };
         let (from, to) = (self.layout.control(0), self.layout.inherited_bytes());
         // Without a published selection of the session, all events are on.

@@ -11,7 +11,10 @@
 //! A write that needs a new lane or sub-buffer blocks signals, and then checks whether it runs in a
 //! child. If so, it ends there.
 
-use core::sync::atomic::{AtomicUsize, Ordering};
+#![allow(unsafe_code, reason = "each thread has memory of its own")]
+
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicUsize, Ordering, compiler_fence};
 
 use crate::pages;
 use crate::process::ProcessState;
@@ -37,19 +40,44 @@ static WRITES: [InterruptedWrites; 8] = [const {
     }
 }; 8];
 
-/// Runs of users' programs in all threads, which use the memory, too.
+/// Runs of users' programs, which use the memory, too, in threads without a page.
 static RUNS: AtomicUsize = AtomicUsize::new(0);
 
-/// A thread begins to run a user's program.
-#[inline]
-pub(crate) fn begin_run() {
-    RUNS.fetch_add(1, Ordering::Relaxed);
-}
+/// A run of a user's program in this thread.
+pub(crate) struct RunMark(Option<NonNull<usize>>);
 
-/// It has come to its end.
-#[inline]
-pub(crate) fn end_run() {
-    RUNS.fetch_sub(1, Ordering::Relaxed);
+impl RunMark {
+    /// It begins.
+    #[inline]
+    pub(crate) fn begin() -> Self {
+        let runs = thread::runs();
+        match runs {
+            // Safety: the page is this thread's. Handlers have given back what they took when they return; those that jump away
+            // leave a number that is too high, and a fork keeps more than it needs.
+            Some(runs) => unsafe { runs.write_volatile(runs.read_volatile() + 1) },
+            None => _ = RUNS.fetch_add(1, Ordering::Relaxed),
+        }
+        compiler_fence(Ordering::SeqCst);
+        Self(runs)
+    }
+
+    /// It has come to its end.
+    #[inline]
+    pub(crate) fn end(self) {
+        compiler_fence(Ordering::SeqCst);
+        match self.0 {
+            // Safety: see above. In a child, the page begins afresh.
+            Some(runs) => unsafe { runs.write_volatile(runs.read_volatile().saturating_sub(1)) },
+            None => _ = RUNS.fetch_sub(1, Ordering::Relaxed),
+        }
+    }
+
+    /// Whether there is one.
+    fn is_any() -> bool {
+        // Safety: the page is this thread's.
+        let here = thread::known_runs().is_some_and(|runs| unsafe { runs.read_volatile() } != 0);
+        here || RUNS.load(Ordering::Relaxed) != 0
+    }
 }
 
 /// A number of this thread that it has in a child, too.
@@ -62,7 +90,7 @@ fn this_thread() -> usize {
 
 pub(crate) extern "C" fn before_fork() {
     let (page, stacks) = (this_thread(), thread::writes().1);
-    let is_interrupted = stacks != [0; LEVELS] || RUNS.load(Ordering::Relaxed) != 0;
+    let is_interrupted = stacks != [0; LEVELS] || RunMark::is_any();
     let Some(process) = ProcessState::now().filter(|_| is_interrupted) else { return };
     let mine = |writes: &&InterruptedWrites| {
         writes.page.compare_exchange(0, page, Ordering::AcqRel, Ordering::Relaxed).is_ok()

@@ -6,6 +6,9 @@
 //!                                     └── maps, where the recorder reads them
 //! ```
 //!
+//! The recorder writes the machine code of a program for this process: it knows the addresses of [`functions`]. Without it, the interpreter
+//! runs the program.
+//!
 //! A run takes at most 65,536 steps, and cannot leave its context, its stack and its maps.
 
 #![allow(unsafe_code, reason = "arguments lie in memory")]
@@ -15,15 +18,17 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use kymo_bytecode::object::{
-    FRAME_BYTES, FRAMES_MAX, ImageMap, ImageMapKind, ObjectChange, ObjectFact, ObjectImage, ObjectSurroundings,
+    EventArguments, FRAME_BYTES, FRAMES_MAX, ImageMap, ImageMapKind, NativeFunctions, NativeMemory, NativeRun,
+    ObjectChange, ObjectFact, ObjectImage, ObjectStop, ObjectSurroundings,
 };
 use kymo_lane::{
     FilterCode, FilterCodeKind, Mapped, OBJECT_HEAD_BYTES, ObjectUser, PlacedMap, ProgramSide, SharedMap, TableInUse,
 };
 
-use crate::code::{Addresses, code_bytes, copied};
+use crate::code::{Addresses, code_bytes, copied, native};
+use crate::interrupted::RunMark;
 use crate::process::ProcessState;
-use crate::{interrupted, pages, thread};
+use crate::{pages, thread};
 
 /// Contexts and stacks of most programs fit into these.
 const CONTEXT_SMALL: usize = 128;
@@ -36,6 +41,8 @@ const NO_LINE: u64 = 6;
 /// A user's program that was validated.
 pub(crate) struct JudgedObject {
     image: ObjectImage<'static>,
+    /// Its machine code.
+    code: Option<usize>,
     pid: u32,
     /// Runs at the same time; 1: its maps have one line.
     lines: u32,
@@ -43,6 +50,15 @@ pub(crate) struct JudgedObject {
     /// The last wait for a table or a line was in vain: a thread may have left it in the middle, from a signal handler, and
     /// others wait for it no more until one of them gets what it asks for.
     is_stuck: AtomicBool,
+}
+
+/// A run of machine code in this process.
+type CodeRun<'p> = NativeRun<'p, ProgramWorld<'p>, Addresses>;
+
+/// Addresses of the functions that machine code calls.
+pub(crate) fn functions() -> [u64; 4] {
+    let NativeFunctions { fill, find, helper, stuck } = CodeRun::functions();
+    [fill, find, helper, stuck]
 }
 
 fn shared(map: ImageMap) -> SharedMap {
@@ -101,7 +117,11 @@ impl JudgedObject {
         }
         // Safety: so many were written, and the pages are never given back.
         let maps = unsafe { core::slice::from_raw_parts(page.as_ptr(), count) };
-        Some(Self { image, pid: process.pid(), lines, maps, is_stuck: AtomicBool::new(false) })
+        let code = head.code.and_then(|(offset, bytes)| {
+            let code = native(process, FilterCode { kind: FilterCodeKind::Native, offset, bytes })?;
+            (head.frames == 1).then_some(code as usize)
+        });
+        Some(Self { image, code, pid: process.pid(), lines, maps, is_stuck: AtomicBool::new(false) })
     }
 
     /// The place of the object, by which it is known.
@@ -136,13 +156,13 @@ impl JudgedObject {
         let number = line.map_or(0, kymo_lane::TakenLine::number);
         let text = Cell::new((usize::MAX, None));
         let mut world = ProgramWorld { program, object: self, arguments, line: number, user, text };
-        interrupted::begin_run();
+        let mark = RunMark::begin();
         let result = if head.context_bytes as usize <= CONTEXT_SMALL && head.frames == 1 {
             world.run::<CONTEXT_SMALL, FRAME_BYTES>()
         } else {
             world.run::<CONTEXT_BYTES, { FRAME_BYTES * FRAMES_MAX }>()
         };
-        interrupted::end_run();
+        mark.end();
         if let Some(line) = line {
             program.give_line(head.state, line);
         }
@@ -206,16 +226,29 @@ impl ProgramWorld<'_> {
         let head = image.head();
         let context = &mut context[..head.context_bytes as usize];
         let used = (head.frames as usize * FRAME_BYTES).min(STACK);
-        image.fill(self.arguments, &Addresses, context);
-        match image.run(context, &mut stack[..used], self) {
-            Ok(result) => result,
-            Err(stop) => {
-                let reason = u64::from(stop.at) << 32 | stop.kind as u64;
-                self.program.note_stop(head.state, head.number, reason);
-                // Where it cannot be said, the event is kept.
-                1
+        let stack = &mut stack[..used];
+        let result = match self.object.code {
+            Some(code) => {
+                let arguments = EventArguments { bytes: self.arguments, texts: &Addresses };
+                let memory = NativeMemory { context, stack, base: self.program.memory_base(), line: self.line };
+                // Safety: the recorder states that this function is for this image and this process, and is trusted; the maps are where
+                // the image says, behind that base.
+                unsafe { NativeRun::run((image, code), arguments, memory, self) }
             }
-        }
+            None => {
+                image.fill(self.arguments, &Addresses, context);
+                image.run(context, stack, self)
+            }
+        };
+        result.unwrap_or_else(|stop| self.stopped(stop))
+    }
+
+    /// Notes why the program has stopped. Where it cannot be said, the event is kept.
+    #[cold]
+    fn stopped(&self, stop: ObjectStop) -> u64 {
+        let head = self.object.image.head();
+        self.program.note_stop(head.state, head.number, u64::from(stop.at) << 32 | stop.kind as u64);
+        1
     }
 
     /// A map that helper functions were called with.

@@ -25,6 +25,8 @@ struct ThreadBlock {
     levels: [NestingLevel; LEVELS],
     /// Bounds of the thread's stack, for walking return addresses.
     stack: StackBounds,
+    /// Runs of users' programs inside of each other: handlers have theirs.
+    runs: usize,
 }
 
 /// One level of nested writes. The C headers depend on its first words, including those of the
@@ -370,6 +372,24 @@ pub(crate) fn writes() -> (usize, [usize; LEVELS]) {
         }
     }
     (page, writes)
+}
+
+/// The number of this thread's runs of users' programs, which its handlers change, too. `None`: there is no page.
+#[inline]
+pub(crate) fn runs() -> Option<NonNull<usize>> {
+    if page() == 0 {
+        let _quiet = Quiet::new();
+        block()?;
+    }
+    known_runs()
+}
+
+/// The same of a thread that has a page.
+#[inline]
+pub(crate) fn known_runs() -> Option<NonNull<usize>> {
+    let block = NonNull::new(word::get().cast::<ThreadBlock>())?;
+    // Safety: the page belongs to this thread.
+    NonNull::new(unsafe { &raw mut (*block.as_ptr()).runs })
 }
 
 /// Address of this thread's page; 0: it has none.

@@ -392,6 +392,8 @@ pub struct ImageHead {
     pub bytes: u64,
     /// The result says whether the event is kept: it is not, if that is 0.
     pub is_filter: bool,
+    /// Offset and bytes of its machine code in the arena of the traced program.
+    pub code: Option<(u32, u32)>,
 }
 
 /// An image that was checked.
@@ -422,6 +424,9 @@ impl<'i> ObjectImage<'i> {
         bytes[32..40].copy_from_slice(&head.state.to_le_bytes());
         bytes[40..48].copy_from_slice(&head.bytes.to_le_bytes());
         bytes[48] = head.is_filter.into();
+        let (code_at, code_bytes) = head.code.unwrap_or_default();
+        bytes[52..56].copy_from_slice(&code_at.to_le_bytes());
+        bytes[56..60].copy_from_slice(&code_bytes.to_le_bytes());
         put(&bytes);
         maps.iter().for_each(|map| put(&map.bytes()));
         moves.iter().for_each(|step| put(&step.bytes()));
@@ -464,7 +469,9 @@ impl<'i> ObjectImage<'i> {
         let (map_bytes, rest) = rest.split_at_checked(maps as usize * MAP_BYTES)?;
         let (move_bytes, code_bytes) = rest.split_at_checked(moves as usize * MOVE_BYTES)?;
         let is_filter = head[48] != 0;
-        let head = ImageHead { size, context_bytes, frames, number, state, bytes: object_bytes, is_filter };
+        let native = Some((word(head, 52), word(head, 56))).filter(|(_, bytes)| *bytes > 0);
+        let head =
+            ImageHead { size, context_bytes, frames, number, state, bytes: object_bytes, is_filter, code: native };
         let image = Self {
             head,
             maps: map_bytes.as_chunks().0,

@@ -49,9 +49,26 @@ pub(super) fn value_address(map: usize, offset: u32) -> u64 {
     address(VALUES + map as u32 * CPUS, offset)
 }
 
-/// The address of a text.
-pub(super) fn text_address(number: usize) -> u64 {
+/// The address, for programs, of the text that a move leads to.
+#[must_use]
+pub fn text_address(number: usize) -> u64 {
     address(DATA, (number as u32) << TEXT_BITS)
+}
+
+/// Where a piece of memory is.
+pub(super) enum ProgramPlace {
+    /// At an address of this process.
+    Own(*mut u8),
+    /// At an offset in the shared memory.
+    Shared(u64),
+}
+
+/// A piece of memory: for programs it begins at `begin`.
+pub(super) struct FoundPlace {
+    pub(super) begin: u64,
+    pub(super) bytes: u64,
+    pub(super) is_writable: bool,
+    pub(super) place: ProgramPlace,
 }
 
 /// The memory of a running program.
@@ -77,6 +94,39 @@ impl<S: ObjectSurroundings> RunMemory<'_, '_, S> {
             return None;
         }
         self.surroundings.place(map, at as u32, bytes)
+    }
+
+    /// The piece with so many bytes from an address; `None`: there is none.
+    pub(super) fn find(&mut self, address: u64, bytes: usize) -> Option<FoundPlace> {
+        static ZERO: u8 = 0;
+        let (piece, at) = parts(address);
+        let own = |place: &mut [u8], first: usize| {
+            let (begin, length) = (address - (at as u64 - first as u64), place.len());
+            let place = ProgramPlace::Own(place.as_mut_ptr());
+            FoundPlace { begin, bytes: length as u64, is_writable: true, place }
+        };
+        let found = match piece {
+            STACK if at >= STACK_BYTES - self.stack.len() => own(self.stack, STACK_BYTES - self.stack.len()),
+            STACK => return None,
+            CONTEXT => own(self.context, 0),
+            DATA => {
+                let text = self.surroundings.text(at >> TEXT_BITS)?;
+                let inside = at & ((1 << TEXT_BITS) - 1);
+                let (inside, text) =
+                    if inside == text.len() { (0, core::slice::from_ref(&ZERO)) } else { (inside, text) };
+                let place = ProgramPlace::Own(text.as_ptr().cast_mut());
+                FoundPlace { begin: address - inside as u64, bytes: text.len() as u64, is_writable: false, place }
+            }
+            _ => {
+                let map = (piece.checked_sub(VALUES)? / CPUS) as usize;
+                let [_, value_bytes] = self.image.sizes(map)?;
+                let inside = at % value_bytes.next_multiple_of(8);
+                let place = ProgramPlace::Shared(self.value(piece, at - inside, value_bytes, false)?);
+                let is_writable = !self.image.is_read_only(map);
+                FoundPlace { begin: address - inside as u64, bytes: value_bytes as u64, is_writable, place }
+            }
+        };
+        (address - found.begin).checked_add(bytes as u64).is_some_and(|end| end <= found.bytes).then_some(found)
     }
 
     /// A number of so many bytes.

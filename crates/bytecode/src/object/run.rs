@@ -9,7 +9,7 @@ use super::surroundings::{ObjectStop, ObjectStopKind, ObjectSurroundings};
 use crate::texts::Texts;
 
 /// The register with the end of the stack.
-const POINTER: usize = 10;
+pub(super) const POINTER: usize = 10;
 
 /// A function that waits for the one that it has called.
 #[derive(Clone, Copy)]
@@ -42,7 +42,7 @@ impl ObjectImage<'_> {
         registers[1] = CONTEXT_ADDRESS;
         registers[POINTER] = stack_end(0);
         let memory = RunMemory { image: self, context, stack, surroundings };
-        ObjectRun { memory, steps: STEPS_MAX }.execute(&mut registers)
+        ObjectRun { memory, steps: STEPS_MAX }.execute(0, &mut registers)
     }
 }
 
@@ -57,7 +57,8 @@ fn behind<'t>(arguments: &[u8], at: usize, texts: &'t (impl Texts + ?Sized), byt
     Some(texts.text(word(at)?, length))
 }
 
-fn moved(
+/// Does a move; `None`: it was not checked.
+pub(super) fn moved(
     step: &ImageMove,
     number: usize,
     arguments: &[u8],
@@ -120,17 +121,18 @@ impl<'i> ObjectImage<'i> {
     }
 }
 
-/// A running program.
-struct ObjectRun<'m, 'i, S> {
-    memory: RunMemory<'m, 'i, S>,
-    steps: u32,
+/// A running program, and the steps that it has left.
+pub(super) struct ObjectRun<'m, 'i, S> {
+    pub(super) memory: RunMemory<'m, 'i, S>,
+    pub(super) steps: u32,
 }
 
 impl<S: ObjectSurroundings> ObjectRun<'_, '_, S> {
-    fn execute(&mut self, registers: &mut [u64; 11]) -> Result<u64, ObjectStop> {
+    /// Goes on at an instruction of the first function, to the end.
+    pub(super) fn execute(&mut self, at: usize, registers: &mut [u64; 11]) -> Result<u64, ObjectStop> {
         let image = self.memory.image;
         let mut callers = [WaitingFunction { back: 0, kept: [0; 4] }; FRAMES_MAX];
-        let (mut at, mut depth) = (0_usize, 0_usize);
+        let (mut at, mut depth) = (at, 0_usize);
         loop {
             let stop = |kind| ObjectStop { at: at as u32, kind };
             // Jumps lead to instructions, and the last one does not go on.
@@ -173,6 +175,12 @@ impl<S: ObjectSurroundings> ObjectRun<'_, '_, S> {
                 }
             }
         }
+    }
+
+    /// The result of the helper function that an instruction calls.
+    pub(super) fn helper(&mut self, at: usize, registers: &[u64; 11]) -> Result<u64, ObjectStopKind> {
+        let number = self.memory.image.instruction(at).map_or(0, |instruction| instruction.target.cast_unsigned());
+        helpers::call(&mut self.memory, &mut self.steps, (number, registers))
     }
 
     /// An instruction behind which the program goes on.

@@ -9,11 +9,11 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use kymo_ir::machine::BpfMapType;
-use kymo_ir::machine::native::{FRAME_BYTES, FRAMES_MAX, context_address, stack_end, value_address};
+use kymo_ir::machine::native::{context_address, stack_end, value_address};
 
 use super::code::FunctionWriter;
 use super::kinds::{MemoryAccess, MemoryRegion, NumberKind};
-use super::state::{self, MapRow, state_offset};
+use super::state::state_offset;
 
 /// A piece of memory with one address for a whole run.
 struct FixedPiece {
@@ -59,7 +59,7 @@ impl FunctionWriter<'_, '_> {
             }
             MemoryRegion::Value(map) => {
                 // It is inside of a value, so that the lower half of the address is how far it is from the first one.
-                let values = self.of_row(map, std::mem::offset_of!(MapRow, values));
+                let values = self.values(map);
                 let (base, offset) = (self.register(access.base), self.number(i64::from(access.offset) as u64));
                 let address = self.builder.ins().iadd(base, offset);
                 let low = self.builder.ins().ireduce(types::I32, address);
@@ -81,9 +81,9 @@ impl FunctionWriter<'_, '_> {
             }
             MemoryRegion::Stack => {
                 self.facts.writes_stack |= access.is_write;
-                let whole = FRAME_BYTES * FRAMES_MAX;
-                let bytes = self.number(whole as u64);
-                Some(FixedPiece { begin: stack_end(0) - whole as u64, bytes, place: self.stack })
+                let whole = self.outside.stack_bytes();
+                let bytes = self.number(whole);
+                Some(FixedPiece { begin: stack_end(0) - whole, bytes, place: self.stack })
             }
             MemoryRegion::Value(map) => {
                 let definition = &self.plan.maps[map as usize];
@@ -92,7 +92,7 @@ impl FunctionWriter<'_, '_> {
                     return None;
                 }
                 let bytes = self.number(definition.value_bytes.into());
-                let place = self.of_row(map, std::mem::offset_of!(MapRow, values));
+                let place = self.values(map);
                 Some(FixedPiece { begin: value_address(map as usize, 0, 0), bytes, place })
             }
         }
@@ -124,7 +124,7 @@ impl FunctionWriter<'_, '_> {
         self.builder.ins().brif(is_last, found, &[place.into()], again, &[]);
         self.builder.switch_to_block(again);
         let (bytes, is_write) = (self.number(access.bytes.into()), self.number(access.is_write.into()));
-        let place = self.call_outside(state::find as *const () as usize, &[self.state, address, bytes, is_write]);
+        let place = self.call_outside(self.outside.find(), &[self.state, address, bytes, is_write]);
         let zero = self.number(0);
         let is_there = self.builder.ins().icmp(IntCC::NotEqual, place, zero);
         self.go_on_if(is_there);

@@ -14,8 +14,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AliasRegion, AliasRegionData, Block, InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
 use kymo_ir::machine::native::{
-    FRAME_BYTES, FRAMES_MAX, argument_count, context_address, function_address, map_address, may_move, stack_end,
-    value_address,
+    FRAME_BYTES, FRAMES_MAX, argument_count, context_address, function_address, map_address, stack_end, value_address,
 };
 use kymo_ir::machine::{
     AluOperation, AtomicOperation, MachineInstruction, MachineOperand, MapDefinition, WideConstant,
@@ -24,8 +23,8 @@ use kymo_ir::machine::{
 use super::flow::{ARGUMENTS, FunctionFlow, LEFT, RegisterHabits, RegisterSet};
 use super::kinds::{KnownNumbers, MemoryAccess, MemoryRegion, known_numbers};
 use super::operations;
-use super::state::{self, FunctionTable, StatePointer, state_offset};
-use crate::engine::JitEngine;
+use super::outside::{CodeHome, CodeOutside};
+use super::state::{self, state_offset};
 
 /// Instructions of a program that is worth compiling; longer ones are left to the evaluator.
 const INSTRUCTIONS_MAX: usize = 4096;
@@ -125,19 +124,14 @@ fn habits(code: &[MachineInstruction], flows: &[FunctionFlow]) -> RegisterHabits
     }
 }
 
-/// Writes a function.
+/// Writes a function with these arguments.
 pub(super) fn write(
     builder: &mut FunctionBuilder<'_>,
-    engine: &JitEngine,
-    plan: &ProgramPlan<'_>,
-    function: &FunctionPlan,
-    (state, functions): (&StatePointer, &FunctionTable),
+    arguments: &[Value],
+    (plan, function): (&ProgramPlan<'_>, &FunctionPlan),
+    outside: CodeOutside<'_>,
     facts: &mut CodeFacts,
-) -> Option<()> {
-    let entry = builder.create_block();
-    builder.append_block_params_for_function_params(entry);
-    builder.switch_to_block(entry);
-    let arguments = builder.block_params(entry).to_vec();
+) {
     let blocks = function.flow.blocks.keys().map(|first| (*first, builder.create_block())).collect();
     let (stuck, stopped) = (builder.create_block(), builder.create_block());
     builder.set_cold_block(stuck);
@@ -146,20 +140,19 @@ pub(super) fn write(
         builder.append_block_param(stuck, types::I64);
     }
     let variables: Vec<Variable> = (0..11).map(|_| builder.declare_var(types::I64)).collect();
-    let [outside, memory, tables] = [1, 2, 3].map(|number| {
+    let [state, memory, tables] = [1, 2, 3].map(|number| {
         let description = ["state", "memory", "tables"][number as usize - 1].into();
         builder.func.dfg.alias_regions.insert(AliasRegionData { user_id: number, description })
     });
     let zero = builder.ins().iconst(types::I64, 0);
     let mut writer = FunctionWriter {
         builder,
-        engine,
+        outside,
         plan,
         function,
-        functions,
         facts,
-        rows: state.rows(),
         state: arguments[0],
+        base: zero,
         registers: variables[..10].try_into().expect("ten of them"),
         steps: variables[10],
         depth: zero,
@@ -170,36 +163,35 @@ pub(super) fn write(
         blocks,
         stuck,
         stopped,
-        regions: MemoryRegions { outside, memory, tables },
+        regions: MemoryRegions { state, memory, tables },
         known: function.known[&function.flow.start].clone(),
         at: function.flow.start,
         left: 0,
     };
-    writer.begin(&arguments);
+    writer.begin(arguments);
     for (first, block) in &function.flow.blocks {
         writer.block(*first, block.end);
     }
     writer.end();
-    Some(())
 }
 
 /// Kinds of memory that have no byte in common.
 #[derive(Clone, Copy)]
 struct MemoryRegions {
-    outside: AliasRegion,
+    state: AliasRegion,
     memory: AliasRegion,
     tables: AliasRegion,
 }
 
 pub(super) struct FunctionWriter<'w, 'f> {
     pub(super) builder: &'w mut FunctionBuilder<'f>,
-    engine: &'w JitEngine,
+    pub(super) outside: CodeOutside<'w>,
     pub(super) plan: &'w ProgramPlan<'w>,
     function: &'w FunctionPlan,
-    functions: &'w FunctionTable,
     pub(super) facts: &'w mut CodeFacts,
-    rows: usize,
     pub(super) state: Value,
+    /// The shared memory of a traced program.
+    pub(super) base: Value,
     registers: [Variable; 10],
     steps: Variable,
     /// Functions outside of this one.
@@ -240,7 +232,7 @@ impl FunctionWriter<'_, '_> {
 
     /// The state, and rows of maps.
     fn of_state(&self) -> MemFlagsData {
-        MemFlagsData::trusted().with_alias_region(Some(self.regions.outside))
+        MemFlagsData::trusted().with_alias_region(Some(self.regions.state))
     }
 
     /// Memory of the program, at any address, in little-endian order.
@@ -264,22 +256,34 @@ impl FunctionWriter<'_, '_> {
         self.builder.ins().store(flags, value, self.state, offset);
     }
 
+    /// The address of a map's first value.
+    pub(super) fn values(&mut self, map: u32) -> Value {
+        match self.outside.home {
+            CodeHome::Here { .. } => self.of_row(map, std::mem::offset_of!(state::MapRow, values)),
+            CodeHome::Traced { values, .. } => {
+                let offset = self.number(values[map as usize]);
+                self.builder.ins().iadd(self.base, offset)
+            }
+        }
+    }
+
     /// A part of a map's row, by its offset there.
     pub(super) fn of_row(&mut self, map: u32, offset: usize) -> Value {
+        let CodeHome::Here { rows, .. } = self.outside.home else { unreachable!("code of traced programs has none") };
         let row = self.plan.used.iter().position(|used| *used == map).expect("the program names its maps");
-        let address = self.number((self.rows + row * size_of::<state::MapRow>()) as u64);
+        let address = self.number((rows + row * size_of::<state::MapRow>()) as u64);
         let flags = self.of_state();
         self.builder.ins().load(types::I64, flags, address, offset as i32)
     }
 
-    /// Calls a function of this process, which must be known, with numbers of 64 bits.
-    pub(super) fn call_outside(&mut self, address: usize, arguments: &[Value]) -> Value {
-        let address = self.number(address as u64);
+    /// Calls a function of the process that has the code, with numbers of 64 bits.
+    pub(super) fn call_outside(&mut self, address: u64, arguments: &[Value]) -> Value {
+        let address = self.number(address);
         self.call_address(address, arguments)
     }
 
     fn call_address(&mut self, address: Value, arguments: &[Value]) -> Value {
-        let signature = self.builder.import_signature(self.engine.signature(arguments.len()));
+        let signature = self.builder.import_signature(self.outside.signature(arguments.len()));
         let call = self.builder.ins().call_indirect(signature, address, arguments);
         self.builder.inst_results(call)[0]
     }
@@ -290,7 +294,7 @@ impl FunctionWriter<'_, '_> {
 
     fn begin(&mut self, arguments: &[Value]) {
         self.stack_pointer = self.number(stack_end(0));
-        let whole = self.number((FRAME_BYTES * FRAMES_MAX) as u64);
+        let whole = self.number(self.outside.stack_bytes());
         let zero = self.depth;
         if self.function.has_context {
             self.context = [arguments[1], arguments[2]];
@@ -300,7 +304,10 @@ impl FunctionWriter<'_, '_> {
             let context = self.number(context_address());
             self.set(1, context);
             self.frame = self.builder.ins().iadd(self.stack, whole);
-            self.clear_stack();
+            match self.outside.home {
+                CodeHome::Here { .. } => self.clear_stack(),
+                CodeHome::Traced { .. } => self.begin_traced(arguments[5]),
+            }
         } else {
             let steps = self.load_state(state_offset!(steps));
             self.builder.def_var(self.steps, steps);
@@ -383,7 +390,7 @@ impl FunctionWriter<'_, '_> {
             let instruction = &self.plan.code[at];
             let is_call = match instruction {
                 MachineInstruction::Call { .. } => true,
-                MachineInstruction::CallHelper { number } => known.looked_up(*number, self.plan.maps).is_none(),
+                MachineInstruction::CallHelper { number } => self.looked_up(&known, *number).is_none(),
                 _ => false,
             };
             if is_call {
@@ -392,6 +399,12 @@ impl FunctionWriter<'_, '_> {
             known.step(at, instruction, self.plan.maps);
         }
         end
+    }
+
+    /// The map in which code looks a key up, without the helper function.
+    fn looked_up(&self, known: &KnownNumbers, number: u32) -> Option<u32> {
+        let maps = self.plan.maps;
+        known.looked_up(number, maps).filter(|map| self.outside.looks_up(maps[*map as usize].map_type))
     }
 
     fn count_steps(&mut self, count: usize) {
@@ -439,7 +452,7 @@ impl FunctionWriter<'_, '_> {
         for (register, value) in (0..).zip(&values[2..]) {
             self.store_state(*value, Self::register_offset(register));
         }
-        let result = self.call_outside(state::go_on as *const () as usize, &[self.state]);
+        let result = self.call_outside(self.outside.stuck(), &[self.state]);
         self.builder.ins().return_(&[result]);
         self.builder.switch_to_block(self.stopped);
         let zero = self.number(0);
@@ -507,7 +520,7 @@ impl FunctionWriter<'_, '_> {
                 self.builder.ins().brif(holds, target, &[], next, &[]);
             }
             I::Call { target } => self.call(target as usize),
-            I::CallHelper { number } => match self.known.looked_up(number, self.plan.maps) {
+            I::CallHelper { number } => match self.looked_up(&self.known, number) {
                 Some(map) => self.look_up(map),
                 None => self.call_helper(number),
             },
@@ -553,7 +566,11 @@ impl FunctionWriter<'_, '_> {
 
     fn atomic(&mut self, instruction: &MachineInstruction) {
         let MachineInstruction::Atomic { operation, base, offset, bytes, from, fetches } = *instruction else { return };
-        let place = self.place(MemoryAccess { base, offset, bytes, is_write: true });
+        let access = MemoryAccess { base, offset, bytes, is_write: true };
+        if self.outside.is_traced() && !self.is_own(access) {
+            return self.atomic_beside_others(operation, access, (from, fetches));
+        }
+        let place = self.place(access);
         let before = self.load(place, bytes);
         let value = self.low(from, bytes == 8);
         let after = match operation {
@@ -597,8 +614,7 @@ impl FunctionWriter<'_, '_> {
             let is_read = usize::from(register) <= argument_count(number);
             arguments.push(if is_read { self.register(register) } else { at });
         }
-        let function = if may_move(number) { state::call_helper } else { state::call_quiet_helper };
-        let result = self.call_outside(function as *const () as usize, &arguments);
+        let result = self.call_outside(self.outside.helper(number), &arguments);
         self.go_on_unless_stopped();
         self.set(0, result);
     }
@@ -617,8 +633,9 @@ impl FunctionWriter<'_, '_> {
         if habits.reads_left {
             self.keep_registers(LEFT);
         }
-        self.call_outside(state::enter as *const () as usize, &[self.state]);
-        let place = self.number(self.functions.place(index) as u64);
+        let CodeHome::Here { functions, .. } = self.outside.home else { unreachable!("traced programs call none") };
+        self.call_outside(state::enter as *const () as u64, &[self.state]);
+        let place = self.number(functions.place(index) as u64);
         let flags = self.of_state();
         let address = self.builder.ins().load(types::I64, flags, place, 0);
         let mut arguments = vec![self.state];

@@ -94,7 +94,7 @@ impl KnownNumbers {
         let map = self.map_in(1).filter(|_| is_map_lookup(number))?;
         let definition = maps.get(map as usize)?;
         let is_written = match definition.map_type {
-            BpfMapType::Array => true,
+            BpfMapType::Array | BpfMapType::PerCpuArray => true,
             BpfMapType::Hash => matches!(definition.key_bytes, 1 | 2 | 4 | 8),
             _ => false,
         };

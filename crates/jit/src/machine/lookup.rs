@@ -12,7 +12,7 @@ use kymo_ir::machine::native::{HOME_MULTIPLIER, KeyPlace, value_address};
 
 use super::code::FunctionWriter;
 use super::kinds::MemoryAccess;
-use super::state::MapRow;
+use super::state::{MapRow, state_offset};
 
 /// The register with the address of the key.
 const KEY: u8 = 2;
@@ -32,7 +32,7 @@ fn write(writer: &mut FunctionWriter<'_, '_>, map: u32) {
     let key = writer.load(place, bytes);
     let key = if bytes == 8 { key } else { writer.builder.ins().uextend(types::I64, key) };
     let value = match definition.map_type {
-        BpfMapType::Array => array(writer, map, key),
+        BpfMapType::Array | BpfMapType::PerCpuArray => array(writer, map, key),
         _ => hash(writer, map, key),
     };
     writer.set(0, value);
@@ -44,7 +44,15 @@ fn array(writer: &mut FunctionWriter<'_, '_>, map: u32, key: Value) -> Value {
     let (stride, first) = (writer.number(stride.into()), writer.number(value_address(map as usize, 0, 0)));
     let (entries, zero) = (writer.number(entries.into()), writer.number(0));
     let distance = writer.builder.ins().imul(key, stride);
-    let value = writer.builder.ins().iadd(first, distance);
+    let mut value = writer.builder.ins().iadd(first, distance);
+    if definition.map_type == BpfMapType::PerCpuArray {
+        // In a traced program, each run at the same time has a line of values.
+        let line = writer.load_state(state_offset!(line));
+        let line_bytes = definition.value_bytes.next_multiple_of(8) as u64 * u64::from(definition.entries_max);
+        let line_bytes = writer.number(line_bytes);
+        let before = writer.builder.ins().imul(line, line_bytes);
+        value = writer.builder.ins().iadd(value, before);
+    }
     let is_there = writer.builder.ins().icmp(IntCC::UnsignedLessThan, key, entries);
     writer.builder.ins().select(is_there, value, zero)
 }

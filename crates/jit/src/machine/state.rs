@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 
+use kymo_bytecode::object::NativeState;
 use kymo_ir::machine::native::{
     FRAMES_MAX, KeyPlace, MachineFunctions, MachineRun, MapSizes, MapsVersion, context_address,
 };
@@ -14,23 +15,8 @@ use kymo_ir::machine::{BpfMachine, MachineFault, MachineProgram, MapDefinition, 
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct MachineState {
-    /// Steps that are left, while a function is called.
-    pub(super) steps: u64,
-    /// Functions outside of the one that runs.
-    pub(super) depth: u64,
-    /// Not 0: the program has stopped.
-    pub(super) has_stopped: u64,
-    /// The instruction that a function is called for, or at which the evaluator goes on.
-    pub(super) at: u64,
-    /// Registers for the evaluator, and those beyond the convention of calls.
-    pub(super) registers: [u64; 11],
-    /// The begin of all stacks, while a function is called.
-    pub(super) stack: *mut u8,
-    /// The place that was found last: its address for programs, its bytes, those that may be written, and where it is.
-    pub(super) place_begin: u64,
-    pub(super) place_bytes: u64,
-    pub(super) place_writable: u64,
-    pub(super) place: *mut u8,
+    /// The part that code knows.
+    of_code: NativeState,
     /// Parts of maps that the program uses.
     rows: Box<[MapRow]>,
     /// These maps, and the sizes for which code was made.
@@ -79,10 +65,10 @@ impl MapRow {
         Self { values: std::ptr::null_mut(), values_bytes: 0, places: std::ptr::null(), places_mask: 0, seed: 0 };
 }
 
-/// The offset of a field of the state.
+/// The offset of a field of the state's part that code knows.
 macro_rules! state_offset {
     ($field:ident) => {
-        std::mem::offset_of!($crate::machine::state::MachineState, $field) as i32
+        std::mem::offset_of!(kymo_bytecode::object::NativeState, $field) as i32
     };
 }
 pub(super) use state_offset;
@@ -113,16 +99,7 @@ impl StatePointer {
     pub(super) fn new(used: &[u32], maps_of: &[MapDefinition]) -> Self {
         let maps = used.iter().map(|map| (*map as usize, shape(&maps_of[*map as usize]))).collect();
         Self(Box::into_raw(Box::new(MachineState {
-            steps: 0,
-            depth: 0,
-            has_stopped: 0,
-            at: 0,
-            registers: [0; 11],
-            stack: std::ptr::null_mut(),
-            place_begin: 0,
-            place_bytes: 0,
-            place_writable: 0,
-            place: std::ptr::null_mut(),
+            of_code: NativeState::default(),
             rows: vec![MapRow::EMPTY; used.len()].into(),
             has_cpu_values: used.iter().any(|map| maps_of[*map as usize].map_type.is_per_cpu()),
             maps,
@@ -208,7 +185,7 @@ unsafe fn running<'s>(state: *mut MachineState) -> &'s mut MachineRun<'static> {
 unsafe fn refresh(state: *mut MachineState, run: &mut MachineRun<'_>) {
     // SAFETY: the caller's promise.
     let (rows, maps) = unsafe {
-        ((*state).place_bytes, (*state).place_writable) = (0, 0);
+        ((*state).of_code.place_bytes, (*state).of_code.place_writable) = (0, 0);
         if (*state).version == run.maps_version() {
             return;
         }
@@ -295,7 +272,7 @@ impl FunctionTable {
                 let function: FirstFunction = std::mem::transmute(self.addresses[0].get());
                 function(state, context, context_bytes, stack, steps, 0)
             } else {
-                ((*state).stack, (*state).steps, (*state).registers) = (stack, steps, [0; 11]);
+                ((*state).of_code.stack, (*state).of_code.steps, (*state).of_code.registers) = (stack, steps, [0; 11]);
                 let function: MachineFunction = std::mem::transmute(self.addresses[0].get());
                 function(state, context_address(), 0, 0, 0, 0)
             };
@@ -311,8 +288,9 @@ impl FunctionTable {
         #[allow(unsafe_code)]
         let has_stopped = unsafe {
             ((*self.state).run, (*self.state).begun) = (std::ptr::null_mut(), None);
-            ((*self.state).place_bytes, (*self.state).place_writable, (*self.state).depth) = (0, 0, 0);
-            (*self.state).has_stopped
+            ((*self.state).of_code.place_bytes, (*self.state).of_code.place_writable, (*self.state).of_code.depth) =
+                (0, 0, 0);
+            (*self.state).of_code.has_stopped
         };
         if has_stopped == 0 { Ok(result) } else { Err(self.take_fault()) }
     }
@@ -324,7 +302,7 @@ impl FunctionTable {
         // SAFETY: machine code has returned, so that nothing uses the state.
         #[allow(unsafe_code)]
         unsafe {
-            (*self.state).has_stopped = 0;
+            (*self.state).of_code.has_stopped = 0;
             (*self.state).fault.take().expect("a program stops with a reason")
         }
     }
@@ -343,11 +321,11 @@ impl FunctionTable {
         // as long as the program. Beyond what was proven, it uses only bytes after it has checked their place in a piece of memory.
         unsafe {
             if self.reads_left {
-                (*state).registers = [0; 11];
+                (*state).of_code.registers = [0; 11];
             }
             let function: MachineFunction = std::mem::transmute(address);
             let result = function(state, first, second, third, fourth, fifth);
-            if (*state).has_stopped == 0 { Some(result) } else { None }
+            if (*state).of_code.has_stopped == 0 { Some(result) } else { None }
         }
     }
 }
@@ -371,13 +349,13 @@ impl MachineFunctions for FunctionTable {
         #[allow(unsafe_code)]
         unsafe {
             refresh(state, run);
-            (*state).stack = run.stack();
-            let before = ((*state).run, (*state).depth);
+            (*state).of_code.stack = run.stack();
+            let before = ((*state).run, (*state).of_code.depth);
             (*state).run = std::ptr::from_mut(run).cast();
-            ((*state).depth, (*state).steps) = (depth as u64, run.steps());
+            ((*state).of_code.depth, (*state).of_code.steps) = (depth as u64, run.steps());
             let result = self.call_code(index, arguments);
-            run.set_steps((*state).steps);
-            ((*state).run, (*state).depth) = before;
+            run.set_steps((*state).of_code.steps);
+            ((*state).run, (*state).of_code.depth) = before;
             Some(result.ok_or_else(|| self.take_fault()))
         }
     }
@@ -430,9 +408,9 @@ unsafe fn helped(state: *mut MachineState, arguments: [u64; 5]) -> Result<u64, M
     // SAFETY: see above.
     unsafe {
         let run = running(state);
-        run.set_steps((*state).steps);
-        let result = run.call_helper((*state).at as usize, arguments, (*state).depth as usize);
-        (*state).steps = run.steps();
+        run.set_steps((*state).of_code.steps);
+        let result = run.call_helper((*state).of_code.at as usize, arguments, (*state).of_code.depth as usize);
+        (*state).of_code.steps = run.steps();
         result
     }
 }
@@ -444,7 +422,7 @@ unsafe fn helped(state: *mut MachineState, arguments: [u64; 5]) -> Result<u64, M
 unsafe fn stop(state: *mut MachineState, fault: MachineFault) -> u64 {
     // SAFETY: the caller's promise.
     unsafe {
-        ((*state).has_stopped, (*state).fault) = (1, Some(fault));
+        ((*state).of_code.has_stopped, (*state).fault) = (1, Some(fault));
     }
     0
 }
@@ -455,10 +433,10 @@ pub(super) extern "C" fn go_on(state: *mut MachineState) -> u64 {
     #[allow(unsafe_code)]
     unsafe {
         let run = running(state);
-        run.set_steps((*state).steps);
-        let mut registers = (*state).registers;
-        let result = run.finish((*state).at as usize, &mut registers, (*state).depth as usize);
-        ((*state).steps, (*state).registers) = (run.steps(), registers);
+        run.set_steps((*state).of_code.steps);
+        let mut registers = (*state).of_code.registers;
+        let result = run.finish((*state).of_code.at as usize, &mut registers, (*state).of_code.depth as usize);
+        ((*state).of_code.steps, (*state).of_code.registers) = (run.steps(), registers);
         refresh(state, run);
         result.map_or_else(|fault| stop(state, fault), |()| registers[0])
     }
@@ -469,10 +447,10 @@ pub(super) extern "C" fn enter(state: *mut MachineState) -> u64 {
     // SAFETY: as above.
     #[allow(unsafe_code)]
     unsafe {
-        (*state).depth += 1;
+        (*state).of_code.depth += 1;
         let run = running(state);
-        (*state).stack = run.stack();
-        run.clear_frame((*state).depth as usize);
+        (*state).of_code.stack = run.stack();
+        run.clear_frame((*state).of_code.depth as usize);
     }
     0
 }
@@ -483,9 +461,9 @@ pub(super) extern "C" fn find(state: *mut MachineState, address: u64, bytes: u64
     #[allow(unsafe_code)]
     unsafe {
         let Some(place) = running(state).find_place(address, bytes, is_write != 0) else { return 0 };
-        ((*state).place_begin, (*state).place_bytes) = (place.begin, place.bytes);
-        (*state).place_writable = if place.is_writable { place.bytes } else { 0 };
-        (*state).place = place.pointer;
+        ((*state).of_code.place_begin, (*state).of_code.place_bytes) = (place.begin, place.bytes);
+        (*state).of_code.place_writable = if place.is_writable { place.bytes } else { 0 };
+        (*state).of_code.place = place.pointer;
         place.pointer as u64 + (address - place.begin)
     }
 }

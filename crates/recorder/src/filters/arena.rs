@@ -74,6 +74,11 @@ impl ProgramArena {
         self.next = self.next.max(offset.saturating_add(bytes).div_ceil(PAGE));
     }
 
+    /// Bytes that have had code.
+    pub(super) fn used(&self) -> u64 {
+        u64::from(self.next) * u64::from(PAGE)
+    }
+
     /// Writes functions in one piece, and returns where each is, or why it is not there.
     pub(super) fn write_pieces(&mut self, pieces: &[&[u8]]) -> Vec<Result<FilterCode, FallbackReason>> {
         let mut bytes = Vec::new();

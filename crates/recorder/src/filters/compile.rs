@@ -76,6 +76,11 @@ impl FilterCompiler {
         judgement.compile(self.target()?)
     }
 
+    /// The machine that code is for; `None`: there is none.
+    pub(crate) fn machine(&self) -> Option<&NativeTarget> {
+        self.target.as_ref()
+    }
+
     fn target(&self) -> Result<&NativeTarget, Refusal> {
         self.target.as_ref().ok_or_else(|| Refusal {
             part: std::env::consts::ARCH.to_owned(),

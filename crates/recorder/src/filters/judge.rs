@@ -70,6 +70,7 @@ impl Placer {
         let mut why = self.write_questions(lane, compiler, &unknown)?;
         let addresses = lane.judge()?;
         self.write_whole(compiler, &unknown, addresses, &mut why);
+        self.note_used(lane)?;
         let mut refused = Vec::new();
         for source in unknown {
             match self.say_judgement(lane, source)? {

@@ -344,7 +344,7 @@ impl Served {
         let filters = self.filters(&others);
         let of_groups: Vec<_> = grouped.iter().map(|session| self.filters(&[session])).collect();
         let triggers = self.trigger_filters(&wanting);
-        let rules = self.event_rules(&grouped);
+        let rules = self.event_rules(&grouped, compiler);
         let carried =
             filters.iter().chain(of_groups.iter().flatten()).filter_map(|(_, _, filter)| filter.as_ref().ok());
         let carried = carried.chain(triggers.values().flatten().map(|trigger| &trigger.filter));

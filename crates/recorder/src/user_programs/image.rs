@@ -5,13 +5,14 @@ use std::collections::{BTreeSet, HashMap};
 use kymo_bpf::{BpfValueMember, BpfValueType, ObjectProgram};
 use kymo_bytecode::object::{
     FRAMES_MAX, ImageHead, ImageInstruction, ImageMap, ImageMapKind, ImageMove, ImageMoveKind, ImageOperand,
-    KEY_BYTES_MAX, ObjectImage, UPDATE_BYTES_MAX, has_helper,
+    KEY_BYTES_MAX, NativeFunctions, ObjectImage, UPDATE_BYTES_MAX, has_helper,
 };
 use kymo_ir::machine::native::{map_address, value_address};
 use kymo_ir::machine::{
     MachineInstruction, MachineOperand, MachineProgram, MapDefinition, SwapOrder, WideConstant, helper_name,
 };
 use kymo_ir::predicate::InputPlace;
+use kymo_jit::{NativeTarget, TracedPlaces, compile_traced};
 use kymo_lane::{OBJECT_HEAD_BYTES, ObjectPlace, SharedMap};
 use kymo_schema::definition::EventClass;
 use kymo_schema::field::{FieldType, ScalarType};
@@ -24,22 +25,46 @@ const CONTEXT_BYTES_MAX: u64 = 1024;
 /// Instructions of a program in traced programs, at most.
 const INSTRUCTIONS_MAX: usize = 4096;
 
+/// A program before it is machine code.
+pub(crate) struct ProgramCode<'p> {
+    program: &'p MachineProgram,
+    maps: &'p [MapDefinition],
+    values: &'p [u64],
+    moves: &'p [ImageMove],
+    context_bytes: u32,
+}
+
+impl ProgramCode<'_> {
+    /// Compiles it for a traced program with these functions; `None`: its interpreter runs the program.
+    pub(crate) fn compile(&self, target: &NativeTarget, functions: NativeFunctions) -> Option<Box<[u8]>> {
+        let &Self { program, maps, values, moves, context_bytes } = self;
+        compile_traced(target, program, maps, TracedPlaces { functions, values, moves, context_bytes })
+    }
+}
+
 pub(super) fn image(
-    user: &UserObject,
-    (program, number): (&ObjectProgram, usize),
+    (user, (program, number)): (&UserObject, (&ObjectProgram, usize)),
     is_filter: bool,
     class: &EventClass,
     place: ObjectPlace,
+    put_code: impl FnOnce(ProgramCode<'_>) -> Option<(u32, u32)>,
 ) -> Result<Vec<u8>, String> {
     let context = ContextMoves::new(user, program, class)?;
     let linked = user.object.link(program, context.types.as_ref()).map_err(|problem| problem.to_string())?;
     let machine = user.object.for_machine(&linked, &user.machine).map_err(|problem| problem.to_string())?;
     let (code, frames) = code(&machine, &user.machine.definitions)?;
-    let maps: Vec<ImageMap> = user
-        .maps_at(place.place)
-        .zip(&user.machine.definitions)
-        .map(|(map, definition)| image_map(map, definition.is_read_only))
-        .collect();
+    let definitions = &user.machine.definitions;
+    let maps_at: Vec<SharedMap> = user.maps_at(place.place).collect();
+    let values: Vec<u64> = maps_at.iter().map(SharedMap::values).collect();
+    let maps: Vec<ImageMap> =
+        maps_at.iter().zip(definitions).map(|(map, definition)| image_map(*map, definition.is_read_only)).collect();
+    let native = put_code(ProgramCode {
+        program: &machine,
+        maps: definitions,
+        values: &values,
+        moves: &context.moves,
+        context_bytes: context.bytes,
+    });
     let (size, _) = arguments(class);
     let head = ImageHead {
         size,
@@ -49,6 +74,7 @@ pub(super) fn image(
         state: place.place,
         bytes: place.bytes,
         is_filter,
+        code: native,
     };
     let mut bytes = Vec::new();
     ObjectImage::write(&head, &maps, &context.moves, &code, |part| bytes.extend_from_slice(part));

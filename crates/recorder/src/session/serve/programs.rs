@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
+use kymo_bytecode::object::NativeFunctions;
 use kymo_lane::ObjectPlace;
 use kymo_lane::judgement::JudgedTest;
 use kymo_schema::definition::EventClass;
 
 use super::Served;
-use crate::filters::Placer;
+use crate::filters::{FilterCompiler, Placer};
 use crate::rule::{RuleOptions, RuleTest};
 use crate::session::RecordingSession;
 use crate::user_programs::{ObjectContents, SessionInstance, UserObject};
@@ -22,7 +23,11 @@ pub(super) type ObjectTest = Result<JudgedTest, String>;
 
 impl Served {
     /// Puts users' programs into the program, for events that are not switched yet.
-    pub(super) fn object_tests(&mut self, sessions: &[&RecordingSession]) -> HashMap<ObjectTestPlace, ObjectTest> {
+    pub(super) fn object_tests(
+        &mut self,
+        sessions: &[&RecordingSession],
+        compiler: &FilterCompiler,
+    ) -> HashMap<ObjectTestPlace, ObjectTest> {
         let mut all = HashMap::new();
         for session in sessions.iter().filter(|session| !session.objects.is_empty()) {
             for rule in session.rules.all() {
@@ -32,7 +37,7 @@ impl Served {
                     let place = (session.instance(), rule.name.clone(), id);
                     let test = match self.object_images.get(&place) {
                         Some(test) => test.clone(),
-                        None => self.object_test((&session.instance(), user), rule, &class),
+                        None => self.object_test((&session.instance(), user), rule, &class, compiler),
                     };
                     self.object_images.insert(place.clone(), test.clone());
                     all.insert(place, test);
@@ -54,19 +59,25 @@ impl Served {
         (session, user): (&SessionInstance, &UserObject),
         rule: &RuleOptions,
         class: &EventClass,
+        compiler: &FilterCompiler,
     ) -> ObjectTest {
         let RuleTest::Program { program, is_filter, .. } = &rule.asks.test else {
             return Err("it is no user's program".to_owned());
         };
         let place = self.object_place(session, user)?;
-        let image = user.image((program, *is_filter), class, place)?;
+        let functions = self.program.lane().object_functions();
+        let [fill, find, helper, stuck] = functions.map_err(|problem: io::Error| problem.to_string())?;
+        let functions = NativeFunctions { fill, find, helper, stuck };
         let mut placer = match self.placer.take() {
             Some(placer) => placer,
             None => Placer::new(&self.program, self.found.user).map_err(|problem| problem.to_string())?,
         };
-        let said = placer.put_image(self.program.lane(), &image);
+        let image = user.image((program, *is_filter), class, place, |code| {
+            placer.put_code(self.program.lane(), &code.compile(compiler.machine()?, functions)?)
+        });
+        let said = image.map(|image| placer.put_image(self.program.lane(), &image));
         self.placer = Some(placer);
-        match said.map_err(|problem: io::Error| problem.to_string())? {
+        match said?.map_err(|problem: io::Error| problem.to_string())? {
             Some((offset, bytes)) => Ok(JudgedTest::Object { offset, bytes }),
             None => Err("a program has no more room for code".to_owned()),
         }

@@ -7,6 +7,7 @@ use kymo_lane::{KindPlace, RULES_MAX};
 use kymo_schema::definition::EventClass;
 
 use super::Served;
+use crate::filters::FilterCompiler;
 use crate::filters::{Placed, key_value};
 use crate::rule::{KeyField, RuleKind, RuleLimit, RuleOptions, RuleQuestion, RuleStatus, RuleTest};
 use crate::session::rules::{ProgramRule, RuleMatch, SessionRules, kind_hashes};
@@ -33,10 +34,14 @@ pub(super) type RuleProblem = (String, String, String);
 
 impl Served {
     /// Rules of events that are not switched yet.
-    pub(super) fn event_rules(&mut self, sessions: &[&RecordingSession]) -> HashMap<u16, EventRules> {
+    pub(super) fn event_rules(
+        &mut self,
+        sessions: &[&RecordingSession],
+        compiler: &FilterCompiler,
+    ) -> HashMap<u16, EventRules> {
         let mut all = HashMap::<u16, EventRules>::new();
         let mut misfits: Vec<RuleProblem> = Vec::new();
-        let tests = self.object_tests(sessions);
+        let tests = self.object_tests(sessions, compiler);
         for session in sessions {
             let Some(group) = session.triggers.group(self.key()) else { continue };
             let Some(places) = session.rules.places.get(&self.key()) else { continue };
