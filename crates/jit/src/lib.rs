@@ -10,6 +10,7 @@
 //! Program ──Text───> one call per record that prints it
 //! Predicate ──NativeFilter──> code for other programs: one call per event that says whether to keep it
 //! MachineProgram ──CompiledProgram──> a program of eBPF: one call per run
+//!                ──compile_traced──> code for other programs: one call per event
 //! ```
 //!
 //! Machine code never reports *why* it stopped. It gives back the record it is stuck at, and the
@@ -30,7 +31,7 @@ mod translate;
 
 pub use engine::JitEngine;
 pub use machine::{CompiledProgram, TracedPlaces, compile_traced};
-pub use native::{LoadedFilter, NativeFilter, NativeJudgement, NativeQuestion, NativeTarget};
+pub use native::{LoadedCode, LoadedFilter, NativeFilter, NativeJudgement, NativeQuestion, NativeTarget};
 pub use rows::CompiledRows;
 pub use scan::{COMPILE_AFTER, Scan};
 pub use text::CompiledText;

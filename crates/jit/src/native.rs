@@ -132,14 +132,22 @@ impl NativeFilter {
     }
 }
 
-/// Code in executable memory.
-struct LoadedCode {
+/// Code in executable memory of this process.
+pub struct LoadedCode {
     memory: SystemMemoryProvider,
     address: usize,
 }
 
+impl std::fmt::Debug for LoadedCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LoadedCode(at {:#x})", self.address)
+    }
+}
+
 impl LoadedCode {
-    fn new(code: &[u8]) -> Option<Self> {
+    /// Puts code there that may be copied anywhere; `None`: executable memory is not allowed.
+    #[must_use]
+    pub fn new(code: &[u8]) -> Option<Self> {
         let mut memory = SystemMemoryProvider::new();
         let address = memory.allocate(code.len(), CODE_ALIGNMENT, JITMemoryKind::Executable).ok()?;
         // SAFETY: `address` begins as many bytes as were asked for, which no other code has.
@@ -150,6 +158,14 @@ impl LoadedCode {
         let mut loaded = Self { memory, address: address as usize };
         loaded.memory.finalize(BranchProtection::None).ok()?;
         Some(loaded)
+    }
+}
+
+impl LoadedCode {
+    /// Where it begins.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        self.address
     }
 }
 

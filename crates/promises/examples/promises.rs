@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! promises packets 180 [SEED]     for 180 seconds; also metadata, index, imports, kernel, objects, machine, filters, programs,
-//!                                 native, bytecode, written, filtering, fields; on Linux definitions, recording
+//!                                 native, bytecode, written, filtering, fields; on Linux definitions, images, recording
 //! promises seeds fuzz/corpus      a folder of inputs for each target
 //! ```
 
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         [
             target @ ("metadata" | "index" | "imports" | "kernel" | "objects" | "machine" | "filters" | "packets"
             | "programs" | "native" | "bytecode" | "written" | "filtering" | "fields" | "definitions"
-            | "recording"),
+            | "images" | "recording"),
             seconds,
             ref seed @ ..,
         ] => {
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "promises metadata|index|imports|kernel|objects|filters|packets|programs|native|bytecode|written|filtering|fields|definitions|recording SECONDS [SEED]\n\
+        "promises metadata|index|imports|kernel|objects|filters|packets|programs|native|bytecode|written|filtering|fields|definitions|images|recording SECONDS [SEED]\n\
          promises seeds FOLDER"
     );
     ExitCode::from(2)

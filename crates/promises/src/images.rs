@@ -1,13 +1,16 @@
-//! Programs of eBPF do the same as images in traced programs as in the evaluator: results, where and why they stop, contexts and maps.
+//! Programs of eBPF do the same as images in traced programs, interpreted and as machine code, as in the evaluator: results, where and why
+//! they stop, contexts and maps.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kymo_bytecode::object::{
-    FRAME_BYTES, ImageMapKind, ObjectChange, ObjectFact, ObjectImage, ObjectStopKind, ObjectSurroundings,
+    EventArguments, FRAME_BYTES, ImageMapKind, NativeMemory, NativeRun, ObjectChange, ObjectFact, ObjectImage,
+    ObjectStop, ObjectStopKind, ObjectSurroundings,
 };
 use kymo_ir::machine::{
     BpfMachine, BpfMapType, MachineFault, MachineFaultKind, MachineProgram, MapDefinition, RunInput, RunMoment,
 };
+use kymo_jit::{LoadedCode, NativeTarget, TracedPlaces, compile_traced};
 use kymo_lane::{MemoryLayout, OBJECTS_BYTES, ObjectUser, PlacedMap, ProgramMemory, ProgramSide, SharedMap};
 use kymo_random::RandomNumbers;
 use kymo_random::machine::{CONTEXT_BYTES, MachineTrial, ProgramOptions, maps, program, text};
@@ -35,6 +38,11 @@ struct ObjectMemory {
 impl ObjectMemory {
     fn new(bytes: u64) -> Self {
         Self { words: (0..bytes.div_ceil(8)).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// Where a whole memory would begin.
+    fn base(&self) -> *mut u8 {
+        self.words.as_ptr().cast::<u8>().cast_mut().wrapping_sub(LAYOUT.objects() as usize)
     }
 
     fn cell(&self, at: u64) -> &AtomicU64 {
@@ -182,12 +190,54 @@ pub fn hold_damaged(random: &mut RandomNumbers) {
     let _ = image.run(&mut context, &mut stack, &mut around);
 }
 
-/// The promise for a random program; how many runs came to their end, if it can be in traced programs.
+/// A program in a traced program.
+struct TracedTrial<'t> {
+    image: ObjectImage<'t>,
+    code: Option<LoadedCode>,
+    maps: &'t [PlacedMap],
+    memory: ObjectMemory,
+}
+
+impl TracedTrial<'_> {
+    /// Runs it: its code, or in the interpreter.
+    fn run(&self, context: &mut [u8], moment: &RunMoment) -> Result<u64, ObjectStop> {
+        let program = ProgramSide::of(&self.memory, LAYOUT);
+        let mut around = TrialSurroundings { program, maps: self.maps, moment: moment.clone() };
+        let mut stack = vec![0; self.image.head().frames as usize * FRAME_BYTES];
+        let Some(code) = &self.code else { return self.image.run(context, &mut stack, &mut around) };
+        let memory = NativeMemory { context, stack: &mut stack, base: self.memory.base(), line: 0 };
+        let arguments = EventArguments { bytes: &[], texts: &() };
+        // SAFETY: the code was compiled for this image, these functions and places of maps behind that base.
+        #[allow(unsafe_code)]
+        unsafe {
+            NativeRun::run((self.image, code.address()), arguments, memory, &mut around)
+        }
+    }
+}
+
+/// Machine code of a program in this process; `None`: it is left to the interpreter.
+fn code(program: &MachineProgram, maps: &[MapDefinition], places: &[SharedMap]) -> Option<LoadedCode> {
+    let values: Vec<u64> = places.iter().map(SharedMap::values).collect();
+    let functions = NativeRun::<TrialSurroundings<'_>, ()>::functions();
+    let places = TracedPlaces { functions, values: &values, moves: &[], context_bytes: CONTEXT_BYTES as u32 };
+    LoadedCode::new(&compile_traced(&NativeTarget::host()?, program, maps, places)?)
+}
+
+/// What was found out about a program.
+#[derive(Clone, Copy, Debug)]
+pub struct ImageTrial {
+    /// Runs that came to their end.
+    pub ended: usize,
+    /// It was machine code, too.
+    pub is_native: bool,
+}
+
+/// The promise for a random program, if it can be in traced programs.
 ///
 /// # Panics
 ///
 /// If it is broken.
-pub fn hold(random: &mut RandomNumbers) -> Option<usize> {
+pub fn hold(random: &mut RandomNumbers) -> Option<ImageTrial> {
     let options = ProgramOptions { is_new: true, is_wild: random.below(2) == 0, has_maps: random.below(4) > 0 };
     let code = program(random, options);
     // Values of CPUs are those of runs in traced programs.
@@ -207,12 +257,17 @@ pub fn hold(random: &mut RandomNumbers) -> Option<usize> {
     let (image, places) = machine_image(&program, &maps, CONTEXT_BYTES as u32, place).ok()?;
     let image = ObjectImage::read(&image).expect("what is written is read");
     let placed: Vec<PlacedMap> = places.iter().map(|map| map.placed()).collect();
-    let memory = ObjectMemory::new(places.iter().map(SharedMap::bytes).sum::<u64>() + 16384);
+    let bytes = places.iter().map(SharedMap::bytes).sum::<u64>() + 16384;
+    let code_here = self::code(&program, &maps, &places);
+    let is_native = code_here.is_some();
+    let traced =
+        [None, code_here].map(|code| TracedTrial { image, code, maps: &placed, memory: ObjectMemory::new(bytes) });
+    let ways = if is_native { &traced[..] } else { &traced[..1] };
     let mut machine = BpfMachine::new(&maps).expect("the maps are small");
     let trials = MachineTrial::some(random, RUNS, CONTEXT_BYTES);
     let mut is_alike = true;
     let outcome = MachineTrial::outcome(&trials, &mut machine, |machine, RunInput { context, data, moment }| {
-        let mut other = context.to_vec();
+        let before = context.to_vec();
         let expected = machine.run(&program, RunInput { context: &mut *context, data, moment });
         // Texts and the limit of steps are other ones, and so are facts that are not known.
         is_alike &= !matches!(
@@ -220,21 +275,22 @@ pub fn hold(random: &mut RandomNumbers) -> Option<usize> {
             Err(MachineFault { kind: MachineFaultKind::NoEnd { .. } | MachineFaultKind::UnknownFact { .. }, .. })
         );
         if is_alike {
-            let program = ProgramSide::of(&memory, LAYOUT);
-            let mut around = TrialSurroundings { program, maps: &placed, moment: moment.clone() };
-            let mut stack = vec![0; image.head().frames as usize * FRAME_BYTES];
-            let found = image.run(&mut other, &mut stack, &mut around);
-            let found = found.map_err(|stop| (stop.at as usize, stop.kind));
             let expected = expected.as_ref().copied().map_err(|fault| (fault.at, kind(&fault.kind)));
-            assert_eq!(found, expected, "{}", text(&code));
-            assert_eq!(other, *context, "{}", text(&code));
+            for way in ways {
+                let mut other = before.clone();
+                let found = way.run(&mut other, &moment).map_err(|stop| (stop.at as usize, stop.kind));
+                assert_eq!(found, expected, "machine code {}\n{}", way.code.is_some(), text(&code));
+                assert_eq!(other, *context, "machine code {}\n{}", way.code.is_some(), text(&code));
+            }
         }
         expected
     });
     if is_alike {
-        same_maps(&machine, &ProgramSide::of(&memory, LAYOUT), &places, &text(&code));
+        for way in ways {
+            same_maps(&machine, &ProgramSide::of(&way.memory, LAYOUT), &places, &text(&code));
+        }
     }
-    Some(outcome.ended())
+    Some(ImageTrial { ended: outcome.ended(), is_native })
 }
 
 fn kind(fault: &MachineFaultKind) -> ObjectStopKind {
