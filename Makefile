@@ -4,7 +4,7 @@
 export CARGO_TARGET_DIR ?= $(shell python3 scripts/target.py)
 KYMO = $(CARGO_TARGET_DIR)/ci/kymo
 
-.PHONY: demo test dist api web libkymo install-libkymo wheel wheel-sql python check conformance peers mutants sanitize cross bench bench-filter bench-analyses bench-imports bench-machine bench-python bench-tracer bench-view
+.PHONY: demo test dist api web libkymo install-libkymo wheel wheel-sql python check conformance peers mutants sanitize cross bench bench-filter bench-analyses bench-imports bench-machine bench-objects bench-python bench-tracer bench-view
 
 demo:
 	@scripts/setup.sh build
@@ -119,6 +119,10 @@ bench-imports:
 
 bench-machine:
 	python3 bench/machine.py
+
+bench-objects: libkymo
+	cargo build --release --package kymo-cli
+	python3 bench/objects.py --kymo $(CARGO_TARGET_DIR)/release/kymo --library $(LIBKYMO)
 
 bench-python:
 	cargo build --release --package kymo-cli --features export,sql

@@ -86,6 +86,8 @@ pub(crate) mod header {
     pub(crate) const OBJECTS: u64 = 384;
     /// Addresses of the functions for machine code of users' programs; 0: none.
     pub(crate) const OBJECT_FUNCTIONS: [u64; 4] = [392, 400, 408, 416];
+    /// Not 0: triggers may [tell](crate::TriggerAction::Tell).
+    pub(crate) const TELLS: u64 = 424;
     /// Written by the recorder: the epoch, which changes when sub-buffers were freed; the behavior
     /// of a lane without room; the maximum number of sub-buffers of a lane; the contexts that
     /// events carry; the maximum number of sub-buffers of all lanes.

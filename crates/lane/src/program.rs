@@ -112,6 +112,7 @@ impl<'m, M: ProgramMemory> ProgramSide<'m, M> {
             (header::LIMIT, layout.sub_buffers.into()),
             (header::POOL, POOL.into()),
             (header::TRIGGERS, layout.triggers()),
+            (header::TELLS, 1),
             (header::RULES, layout.rule(0)),
             (header::OBJECTS, layout.object_bytes.into()),
         ];

@@ -56,18 +56,24 @@ pub enum TriggerAction {
     Stop = 2,
     /// They record no more until the recorder has written their events.
     Snapshot = 3,
+    /// They stay as they are: the recorder alone acts.
+    Tell = 4,
 }
 
 impl TriggerAction {
     #[inline]
     fn of(byte: u8) -> Option<Self> {
-        [Self::Start, Self::Stop, Self::Snapshot].into_iter().find(|action| *action as u8 == byte)
+        [Self::Start, Self::Stop, Self::Snapshot, Self::Tell].into_iter().find(|action| *action as u8 == byte)
     }
 
     /// The groups that it would change, of which these record.
     #[inline]
     fn changed(self, groups: u8, recording: u8) -> u8 {
-        if self == Self::Start { groups & !recording } else { groups & recording }
+        match self {
+            Self::Start => groups & !recording,
+            Self::Stop | Self::Snapshot => groups & recording,
+            Self::Tell => 0,
+        }
     }
 }
 
@@ -273,6 +279,7 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         // Once it has fired, its groups are known to the program.
         let has_fired = armed & REPEATS != 0 && self.memory.load(at + trigger::LAST, Relaxed) != 0;
         let is_always = armed & ALWAYS != 0 && !has_fired;
+        let is_always = is_always || action == TriggerAction::Tell;
         let has_effect = is_always || self.effect(action, groups) != 0;
         if armed & IS_ARMED == 0 || !has_effect || !self.is_due(at, armed, clock()) {
             return None;
@@ -357,13 +364,18 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
         loop {
             let own = self.memory.load(at + triggers::GROUPS, Acquire);
             let now = recording(self.base(), own);
-            let bits = if action == TriggerAction::Start { now.bits | groups } else { now.bits & !groups };
+            let bits = match action {
+                TriggerAction::Start => now.bits | groups,
+                TriggerAction::Stop | TriggerAction::Snapshot => now.bits & !groups,
+                TriggerAction::Tell => now.bits,
+            };
             if bits == now.bits && !is_always {
                 return None;
             }
             let new = Base::of(RecordingGroups { bits, base: now.base, changes: now.changes.wrapping_add(1) }).0;
             if self.memory.compare_exchange(at + triggers::GROUPS, own, new) {
-                let changed = if is_always { groups } else { bits ^ now.bits };
+                let is_told = is_always && action != TriggerAction::Tell;
+                let changed = if is_told { groups } else { bits ^ now.bits };
                 return Some((changed, now.changes));
             }
         }
@@ -438,6 +450,15 @@ impl<V: MemoryView> RecorderSide<V> {
     /// The memory is gone.
     pub fn has_triggers(&self) -> Result<bool, V::Fault> {
         Ok(self.view.word(header::TRIGGERS)? == self.layout.triggers())
+    }
+
+    /// Whether its triggers may [tell](TriggerAction::Tell).
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn triggers_tell(&self) -> Result<bool, V::Fault> {
+        Ok(self.view.word(header::TELLS)? != 0)
     }
 
     /// Writes an image of the control bytes: 0 is that of sessions that no trigger controls, then come

@@ -22,6 +22,10 @@ pub enum TriggerEffect {
     Stop,
     /// The session writes the events that it holds; it keeps the newest events.
     Snapshot,
+    /// A rule about the kernel keeps events from this event on.
+    Open,
+    /// It keeps none any more.
+    Close,
 }
 
 /// Programs that a trigger acts on.
@@ -66,10 +70,13 @@ pub struct TriggerOptions {
     /// A snapshot: it has so many events, the last ones with that of the trigger; `None`: all.
     #[serde(default)]
     pub last: Option<u32>,
+    /// The rule about the kernel that it opens or closes: it does so at each of its events.
+    #[serde(default)]
+    pub gate: Option<String>,
 }
 
 impl TriggerEffect {
-    pub(crate) const ALL: [Self; 3] = [Self::Start, Self::Stop, Self::Snapshot];
+    pub(crate) const ALL: [Self; 5] = [Self::Start, Self::Stop, Self::Snapshot, Self::Open, Self::Close];
 
     /// The effect of that word.
     fn of(word: &str) -> Option<Self> {
@@ -83,7 +90,15 @@ impl TriggerEffect {
             Self::Start => "start",
             Self::Stop => "stop",
             Self::Snapshot => "snapshot",
+            Self::Open => "open",
+            Self::Close => "close",
         }
+    }
+
+    /// Whether it opens or closes a rule about the kernel.
+    #[must_use]
+    pub fn is_gate(self) -> bool {
+        matches!(self, Self::Open | Self::Close)
     }
 }
 
@@ -111,6 +126,12 @@ impl TriggerOptions {
         if self.last.is_some() && self.effect != TriggerEffect::Snapshot {
             return Some("only a snapshot has the last events");
         }
+        if self.effect.is_gate() != self.gate.is_some() {
+            return Some("a trigger that opens or closes names a rule, and no other does");
+        }
+        if self.effect.is_gate() && (self.after.is_some() || !self.repeats || self.scope == TriggerScope::Program) {
+            return Some(GATE_ALWAYS);
+        }
         if self.asks.is_some() && self.after.is_some() {
             return Some(EXCLUDED);
         }
@@ -118,6 +139,14 @@ impl TriggerOptions {
             return Some("a trigger asks how long after its begin an event comes: `over 5ms since EVENT`");
         }
         self.asks.as_ref().and_then(RuleQuestion::fault)
+    }
+
+    /// Its effect in words.
+    #[must_use]
+    pub fn effect_words(&self) -> String {
+        self.gate
+            .as_ref()
+            .map_or_else(|| self.effect.word().to_owned(), |rule| format!("{} {rule}", self.effect.word()))
     }
 
     /// The rule that it asks.
@@ -132,6 +161,10 @@ impl TriggerOptions {
 /// Of two options, a trigger has one.
 pub(crate) const EXCLUDED: &str =
     "a trigger has one of `after` and `over`: it fires at the first event that took so long";
+
+/// Options that make no sense of a rule that is opened or closed.
+pub(crate) const GATE_ALWAYS: &str =
+    "a rule is opened or closed at each event of the trigger, for all programs: without `after` and `in program`";
 
 /// State of a trigger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -126,8 +126,8 @@ pub(crate) struct SessionArguments {
     /// Delete the oldest parts, or snapshots of `--flush-every`, when all together exceed this size
     #[arg(long, value_name = "SIZE", value_parser = quantity::some_size)]
     pub(crate) keep: Option<u64>,
-    /// Start, stop or snapshot at an event: `stop on net:lost when port == 80`, `start on bench:begin for 5s`; see `kymo
-    /// trigger --help`; repeatable
+    /// Start, stop or snapshot at an event: `stop on net:lost when port == 80`, `start on bench:begin for 5s`; or `open RULE on
+    /// EVENT`, `close RULE on EVENT` for one of --kernel-only; see `kymo trigger --help`; repeatable
     #[arg(long = "trigger", value_name = "TRIGGER")]
     pub(crate) triggers: Vec<String>,
     /// Of some events, keep only those that took long, or some of many: `http:end over 5ms since http:begin by id`, `net:poll

@@ -587,8 +587,8 @@ fn trigger_text(status: &TriggerStatus, tense: TriggerTense) -> String {
 }
 
 fn trigger_words(options: &TriggerOptions) -> String {
-    let effect = options.effect.word();
-    let name = if options.name == effect { String::new() } else { format!("{}: ", options.name) };
+    let effect = options.effect_words();
+    let name = if options.name == options.effect.word() { String::new() } else { format!("{}: ", options.name) };
     let length = options.for_ns.map_or(String::new(), |ns| format!(" for {}", duration(ns.into())));
     let repeats = if options.repeats { ", each time" } else { "" };
     let every = options.interval_ns.map_or(String::new(), |ns| format!(", at most once in {}", duration(ns.into())));

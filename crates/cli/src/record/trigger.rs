@@ -96,6 +96,7 @@ fn options(arguments: &TriggerArguments, effect: TriggerDoes) -> Result<TriggerO
         after: arguments.after,
         asks: None,
         last: arguments.last,
+        gate: None,
     })
 }
 

@@ -331,6 +331,101 @@ fn programs_share_limits_and_counts_with_the_kernel() {
     assert_eq!(times(&events(place, "trace"), SLEEP).len(), 5);
 }
 
+/// Asks for its parent until the rule keeps that, or none any more.
+const OPENS: &str = r#"
+#define _GNU_SOURCE
+#include <kymo/session.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+KYMO_EVENT(app, request, KYMO_U32(n));
+KYMO_EVENT(app, answer, KYMO_U32(n));
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+/* Asks until as many are kept of each try; how long that took. */
+static uint64_t until(struct kymo_shared_rule *shared, uint64_t kept)
+{
+    const uint64_t begin = now();
+    for (int same = 0; same < 20;) {
+        const uint64_t before = kymo_shared_rule_read(shared).kept;
+        getppid();
+        same = kymo_shared_rule_read(shared).kept - before == kept ? same + 1 : 0;
+        if (same == 1 && kept)
+            return now() - begin;
+        if (now() - begin > 60000000000)
+            return 0;
+        usleep(20);
+    }
+    return now() - begin;
+}
+int main(void)
+{
+    struct kymo_session session = KYMO_SESSION_INIT;
+    struct kymo_shared_rule shared;
+    prctl(PR_SET_NAME, "opening-one");
+    kymo_app_request(0);
+    if (kymo_session_share_rule(&session, "asks", &shared)) {
+        fprintf(stderr, "%s\n", session.error);
+        return 1;
+    }
+    for (uint32_t n = 1; n < 6; n++) {
+        if (!until(&shared, 0))
+            return 2;
+        kymo_app_request(n);
+        const uint64_t took = until(&shared, 1);
+        if (!took)
+            return 3;
+        kymo_app_answer(n);
+        fprintf(stderr, "open after %llu us\n", (unsigned long long)took / 1000);
+    }
+    return until(&shared, 0) ? 0 : 4;
+}
+"#;
+
+/// Events of a program open and close a rule about the kernel.
+#[test]
+fn events_of_programs_open_and_close_rules() {
+    let Some(sleeper) = Sleeper::begin() else { return };
+    let Some(library) = library() else { return };
+    let place = &sleeper.place;
+    let program = program(&place.path("."), &library, "opening", OPENS).display().to_string();
+    let rule = "asks: sys_enter closed when name == \"getppid\" && comm == \"opening-one\"";
+    let gates = ["--trigger", "open asks on app:request when n > 0", "--trigger", "close asks on app:answer"];
+    let words = ["record", "--kernel-only", rule, "--output", "trace", "--json"];
+    let words: Vec<&str> = words.iter().chain(&gates).chain(&["--", &program]).copied().collect();
+    let output = place.kymo(&words).output().expect("it starts");
+    assert!(output.status.success(), "{output:?}");
+    println!("{}", String::from_utf8_lossy(&output.stderr));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let firings: Vec<u64> =
+        summary["triggers"].as_array().expect("two").iter().map(|of| number(&of["firings"])).collect();
+    assert_eq!(firings, [5, 5], "{summary}");
+    let told = Sleeper::rule(&summary);
+    assert!(number(&told["kept"]) >= 5 && number(&told["let_go"]) >= 120, "{told}");
+    // What it kept lies between a request and its answer, or a little later.
+    let found = events(place, "trace");
+    assert_eq!(
+        found.iter().filter(|event| name(event) == "syscall_entry_getppid").count() as u64,
+        number(&told["kept"])
+    );
+    assert_eq!(found.iter().filter(|event| name(event) == "kymo:trigger").count(), 10);
+    // A rule that is not there, and options that make no sense.
+    for (gate, why) in [
+        ("open other on app:request", "no rule `other` about the kernel"),
+        ("open on app:request", "the name of a rule"),
+        ("close asks on app:request after 3", "at each event"),
+    ] {
+        let words = ["record", "--kernel-only", rule, "--trigger", gate, "--", "true"];
+        let output = place.kymo(&words).output().expect("it starts");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && told.contains(why), "{gate}: {told}");
+    }
+}
+
 /// A condition about anything that the kernel's pointers lead to, without a begin.
 #[test]
 fn conditions_alone_keep_events() {

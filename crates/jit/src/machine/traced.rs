@@ -21,14 +21,14 @@ use super::outside::{CodeHome, CodeOutside};
 use super::state::state_offset;
 use crate::native::{NativeTarget, compile};
 
-/// What the code of a program in a traced program refers to.
+/// Things in a traced program that the code of a program refers to.
 #[derive(Clone, Copy, Debug)]
 pub struct TracedPlaces<'p> {
     /// Its functions.
     pub functions: NativeFunctions,
     /// Offset of each map's first value in the shared memory.
     pub values: &'p [u64],
-    /// What fills the context.
+    /// These fill the context.
     pub moves: &'p [ImageMove],
     /// Bytes of the context.
     pub context_bytes: u32,

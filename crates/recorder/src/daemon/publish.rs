@@ -276,6 +276,7 @@ mod tests {
             after: None,
             asks: None,
             last: None,
+            gate: None,
         };
         let mut selection = SessionSelection::default();
         selection.take(SelectionStep { act: StepKind::Enable, rule: rule("disk:*", &["server"]) });

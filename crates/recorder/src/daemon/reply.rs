@@ -13,7 +13,7 @@ use crate::protocol::{
     CLASSES_BYTES_MAX, ClassStatus, ClassesStatus, Keep, Matched, ProgramStatus, RecorderReply, RecorderRequest,
     SessionOptions, SessionStatus, Status, TriggerTurn,
 };
-use crate::rule::{RuleOptions, RuleStatus};
+use crate::rule::{RuleOptions, RuleStatus, RuleTest};
 use crate::select::{SelectionRule, SelectionStep, SessionSelection};
 use crate::session::RecordingSession;
 use crate::session::matches::{near_names, possible};
@@ -267,6 +267,20 @@ impl Daemon {
     fn check_trigger(&self, trigger: &TriggerOptions, session: &SessionOptions) -> Result<(), String> {
         if let Some(fault) = trigger.fault() {
             return Err(fault.to_owned());
+        }
+        if let Some(gate) = &trigger.gate {
+            let rules: Vec<&RuleOptions> = session.kernel.iter().flat_map(|kernel| &kernel.rules).collect();
+            match rules.iter().find(|rule| rule.name == *gate) {
+                Some(rule) if matches!(rule.asks.test, RuleTest::OfKernel { .. }) => {}
+                Some(_) => {
+                    return Err(format!("rule `{gate}` has a limit, and only rules without one are opened and closed"));
+                }
+                None => {
+                    return Err(format!(
+                        "no rule `{gate}` about the kernel: `--kernel-only '{gate}: EVENTS closed when EXPR'`"
+                    ));
+                }
+            }
         }
         if trigger.effect == TriggerEffect::Snapshot && session.keep == Keep::Oldest {
             return Err(

@@ -8,6 +8,7 @@ use crate::protocol::Keep;
 use crate::session::triggers::ProgramFiring;
 use crate::session::{RecordingSession, WatchedClocks};
 use crate::trace::firings::TraceFiring;
+use crate::trigger::TriggerEffect;
 
 /// Firings that a flight recorder keeps.
 const KEPT_MAX: usize = 256;
@@ -41,6 +42,9 @@ impl RecordingSession {
     pub(crate) fn fires(&mut self, trigger: &str, at: &ProgramFiring, clocks: &mut WatchedClocks) {
         let now = clocks.now();
         let Some(effect) = self.triggers.fired(trigger, at, now) else { return };
+        if effect.is_gate() {
+            self.turn_gate(trigger, effect);
+        }
         let firing = TraceFiring {
             trigger: trigger.to_owned(),
             effect,
@@ -54,6 +58,15 @@ impl RecordingSession {
         } else {
             self.with_output((at.program, at.clock), clocks, |output, _| output.fired(&firing));
         }
+    }
+
+    /// A rule about the kernel is opened or closed.
+    fn turn_gate(&mut self, trigger: &str, effect: TriggerEffect) {
+        let known = self.triggers.all().iter().find(|known| known.options.name == trigger);
+        let Some(rule) = known.and_then(|known| known.options.gate.clone()) else { return };
+        let word = if effect == TriggerEffect::Open { "open" } else { "closed" };
+        // That the rule is there was asked when the trigger was added, and rules about the kernel stay.
+        let _ = self.limit_of_kernel(&rule, (None, Some(word)));
     }
 
     /// The time of ticks of a clock, as the trace tells it, if there is one.

@@ -420,7 +420,8 @@ impl SessionTriggers {
         let place = self.all.iter().position(|trigger| trigger.options.name == name)?;
         let its = self.own.get(&at.program).map_or(&self.shared[at.clock as usize], |(_, windows)| windows);
         let is_start = self.all[place].options.effect == TriggerEffect::Start;
-        let has_effect = its.is_open(at.firing.ticks) != is_start;
+        let is_gate = self.all[place].options.effect.is_gate();
+        let has_effect = is_gate || its.is_open(at.firing.ticks) != is_start;
         // Another program was first; or the recorder watches, and sees events that change nothing.
         if !self.all[place].is_armed || !has_effect || self.all[place].is_early(at) {
             let is_spent = !self.all[place].options.repeats && !at.told.is_late;
@@ -466,6 +467,7 @@ impl SessionTriggers {
                 // A window that was closed later stays closed.
                 TriggerEffect::Start if windows.is_open(when) => {}
                 TriggerEffect::Start => windows.open(when, end(when, clock)),
+                TriggerEffect::Open | TriggerEffect::Close => {}
                 TriggerEffect::Stop => _ = windows.close(when),
                 TriggerEffect::Snapshot => {
                     interrupted.extend(windows.close(when).map(|last| (program, clock, last)));
@@ -580,6 +582,7 @@ mod tests {
             after: None,
             asks: None,
             last: None,
+            gate: None,
         }
     }
 

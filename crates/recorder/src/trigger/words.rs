@@ -11,7 +11,7 @@ use kymo_filter::{Filter, nearest};
 
 use crate::rule::words as rule;
 use crate::select::SelectionRule;
-use crate::trigger::{EXCLUDED, TriggerEffect, TriggerOptions, TriggerScope};
+use crate::trigger::{EXCLUDED, GATE_ALWAYS, TriggerEffect, TriggerOptions, TriggerScope};
 use crate::words::{OptionWords, PlacedWord, WordsProblem, WordsProblemKind, count, free_name, patterns, time};
 
 /// Words that may stand behind the patterns.
@@ -60,11 +60,14 @@ fn parse(text: &str) -> Result<(TriggerOptions, Option<Range<usize>>), WordsProb
     let mut words = OptionWords::of(text);
     let name = name(&mut words)?;
     let effect = effect(&mut words)?;
+    let gate = if effect.is_gate() { Some(gate(&mut words, effect)?) } else { None };
     match words.take() {
         Some(word) if word.text == "on" => {}
         other => {
             let event = other.as_ref().filter(|word| word.text.contains(':'));
-            let help = event.map(|event| format!("`{} on {}`", effect.word(), event.text));
+            let before =
+                gate.as_ref().map_or_else(|| effect.word().to_owned(), |rule| format!("{} {rule}", effect.word()));
+            let help = event.map(|event| format!("`{before} on {}`", event.text));
             return Err(words.expected("`on`", other.as_ref(), help));
         }
     }
@@ -74,12 +77,13 @@ fn parse(text: &str) -> Result<(TriggerOptions, Option<Range<usize>>), WordsProb
         rule: SelectionRule { events, ..SelectionRule::default() },
         effect,
         scope: TriggerScope::Session,
-        repeats: false,
+        repeats: gate.is_some(),
         interval_ns: None,
         for_ns: None,
         after: None,
         asks: None,
         last: None,
+        gate,
     };
     options(&mut words, &mut trigger)?;
     Ok((trigger, name.map(|name| name.span)))
@@ -118,8 +122,20 @@ fn effect(words: &mut OptionWords<'_>) -> Result<TriggerEffect, WordsProblem> {
             (None, true) => Some(format!("`stop on {found}`")),
             (None, false) => None,
         };
-        words.expected("`start`, `stop` or `snapshot`", word.as_ref(), help)
+        words.expected("`start`, `stop`, `snapshot`, `open RULE` or `close RULE`", word.as_ref(), help)
     })
+}
+
+/// The rule that is opened or closed.
+fn gate(words: &mut OptionWords<'_>, effect: TriggerEffect) -> Result<String, WordsProblem> {
+    let word = words.take();
+    match word {
+        Some(word) if word.text != "on" => Ok(word.text.to_owned()),
+        other => {
+            let help = format!("`{} RULE on EVENT`: a rule of `--kernel-only 'RULE: EVENTS closed'`", effect.word());
+            Err(words.expected("the name of a rule about the kernel", other.as_ref(), Some(help)))
+        }
+    }
 }
 
 fn options(words: &mut OptionWords<'_>, trigger: &mut TriggerOptions) -> Result<(), WordsProblem> {
@@ -137,6 +153,9 @@ fn options(words: &mut OptionWords<'_>, trigger: &mut TriggerOptions) -> Result<
             "over" => {
                 words.at = word.span.start;
                 trigger.asks = Some(rule::question(words)?);
+            }
+            "after" | "in" if trigger.effect.is_gate() => {
+                return Err(word.problem(WordsProblemKind::Excluded(GATE_ALWAYS)));
             }
             "after" => trigger.after = Some(count(words, u32::MAX)?),
             "last" if trigger.effect != TriggerEffect::Snapshot => {

@@ -316,6 +316,7 @@ fn new_trigger(
         after: None,
         asks: None,
         last: None,
+        gate: None,
     }
 }
 

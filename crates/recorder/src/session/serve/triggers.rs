@@ -218,13 +218,15 @@ impl Served {
     pub(super) fn trigger_filters(&self, sessions: &[&RecordingSession]) -> HashMap<u16, Vec<TriggerFilter>> {
         let facts = ProgramConstants { pid: Some(self.who.identity.pid), contexts: &self.program.known().contexts };
         let (mut all, candidate) = (HashMap::<u16, Vec<TriggerFilter>>::new(), self.who.candidate());
+        let tells = self.program.lane().triggers_tell().unwrap_or(false);
         for session in sessions {
             for trigger in session.triggers.all().iter().filter(|trigger| trigger.is_armed) {
                 let options = &trigger.options;
                 // Without a group, the program could not tell whether the trigger has an effect.
                 let group = session.triggers.group(self.key());
                 let number = group.and_then(|_| session.triggers.number(self.key(), &options.name));
-                let number = number.filter(|_| !options.is_counted_later());
+                let may = !options.is_counted_later() && (tells || !options.effect.is_gate());
+                let number = number.filter(|_| may);
                 for id in &self.unsettled {
                     let class = self.program.known().events.get(usize::from(*id)).and_then(Option::as_ref);
                     let Some(class) =
@@ -266,6 +268,7 @@ impl Served {
                     TriggerEffect::Start => TriggerAction::Start,
                     TriggerEffect::Stop => TriggerAction::Stop,
                     TriggerEffect::Snapshot => TriggerAction::Snapshot,
+                    TriggerEffect::Open | TriggerEffect::Close => TriggerAction::Tell,
                 };
                 let interval = trigger.options.interval_ns.map_or(0, |ns| self.ticks_of(ns));
                 let (epoch, is_armed, repeats) = (trigger.epoch, trigger.is_armed, trigger.options.repeats);
