@@ -278,7 +278,7 @@ pub fn hold(random: &mut RandomNumbers) -> Option<ImageTrial> {
             let expected = expected.as_ref().copied().map_err(|fault| (fault.at, kind(&fault.kind)));
             for way in ways {
                 let mut other = before.clone();
-                let found = way.run(&mut other, &moment).map_err(|stop| (stop.at as usize, stop.kind));
+                let found = way.run(&mut other, moment).map_err(|stop| (stop.at as usize, stop.kind));
                 assert_eq!(found, expected, "machine code {}\n{}", way.code.is_some(), text(&code));
                 assert_eq!(other, *context, "machine code {}\n{}", way.code.is_some(), text(&code));
             }

@@ -30,6 +30,7 @@ mod perf_sched;
 mod place;
 mod reader;
 mod rules;
+mod spare;
 mod spool;
 mod stacks;
 mod state;
@@ -79,9 +80,6 @@ use crate::rule::{RuleOptions, RuleStatus};
 use crate::trace::{OutputOptions, live};
 use crate::tracepoints::{KernelOptions, KernelSummary, StackOptions, chosen};
 
-/// Bytes that may wait for an idle CPU.
-const WAITING_MAX: u64 = 32 << 20;
-
 /// State that a recording's threads share.
 #[derive(Debug, Default)]
 struct KernelShared {
@@ -93,6 +91,8 @@ struct KernelShared {
     snapshots: AtomicU32,
     /// The thread that converts, when it has written the state of the system; 0: it has not.
     converter: AtomicI32,
+    /// It converts only while CPUs are idle.
+    is_patient: AtomicBool,
     wanted: Mutex<Arc<WantedTimes>>,
     /// The folder that is written now.
     folder: Mutex<PathBuf>,
@@ -342,17 +342,20 @@ impl KernelRecording {
     /// The times that the session wants, as they are known now. Called about ten times a second.
     pub(crate) fn wants(&mut self, wanted: WantedTimes) {
         self.shared.wants(wanted);
-        if self.pace == ConverterPace::Usual {
-            return;
-        }
+        let (waiting_max, is_usual) = (spare::waiting_max(), self.pace == ConverterPace::Usual);
         let waiting: u64 = self.events.spools.iter().map(|spool| spool.waiting()).sum();
         let folder = self.shared.folder.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // A reader that follows the trace does not wait for an idle CPU, nor does a spool that is long.
-        let is_urgent = waiting > WAITING_MAX || live::is_followed(&folder);
+        let limit = if is_usual { waiting_max / 8 } else { waiting_max };
+        let is_urgent = waiting > limit || live::is_followed(&folder);
         let thread = self.shared.converter.load(Ordering::SeqCst);
+        if is_urgent {
+            self.shared.is_patient.store(false, Ordering::SeqCst);
+        }
         self.pace = match self.pace {
-            ConverterPace::Begins if thread != 0 && !is_urgent => {
+            ConverterPace::Begins | ConverterPace::Usual if thread != 0 && !is_urgent => {
                 kymo_probe::priority::idle(thread);
+                self.shared.is_patient.store(true, Ordering::SeqCst);
                 ConverterPace::Idle
             }
             // If the converter has the helper now, the next call does it.
@@ -426,6 +429,7 @@ impl KernelRecording {
         let wanted = (*shared.wanted()).clone().certain();
         shared.wants(wanted.clone());
         shared.is_over.store(true, Ordering::SeqCst);
+        shared.is_patient.store(false, Ordering::SeqCst);
         drop(requests);
         if pace == ConverterPace::Idle {
             usual(&mut lock(&helper), shared.converter.load(Ordering::SeqCst));

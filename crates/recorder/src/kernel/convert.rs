@@ -20,6 +20,7 @@ use crate::kernel::perf_sched::SchedFeed;
 use crate::kernel::place::WrittenBefore;
 use crate::kernel::reader::{page_begin, thread_ns};
 use crate::kernel::rules::RuleFeed;
+use crate::kernel::spare::SpareTime;
 use crate::kernel::spool::{PageSpool, SpoolProgress, next_page};
 use crate::kernel::stacks::StackFeed;
 use crate::kernel::state::{SharedHelper, StateOrigin};
@@ -190,15 +191,17 @@ impl KernelConverter {
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
         shared.converter.store(thread, Ordering::SeqCst);
         let mut said = Instant::now();
-        let (mut runs, mut cpu_ns) = (Vec::new(), 0);
+        let (mut runs, mut cpu_ns, mut spare) = (Vec::new(), 0, SpareTime::default());
         loop {
             let is_read = shared.is_read.load(Ordering::Acquire);
             let (began, wanted) = (SystemTime::now(), shared.wanted());
-            let is_busy = self.more_stacks(&wanted)
-                | self.more_switches(&wanted)
-                | self.more_of_rules(&wanted)
-                | self.more_counts(&wanted)
-                | (self.round(&mut runs, &wanted) || self.more_texts(is_read, &wanted));
+            let may_work = !shared.is_patient.load(Ordering::SeqCst) || spare.is_there();
+            let is_busy = may_work
+                && (self.more_stacks(&wanted)
+                    | self.more_switches(&wanted)
+                    | self.more_of_rules(&wanted)
+                    | self.more_counts(&wanted)
+                    | (self.round(&mut runs, &wanted) || self.more_texts(is_read, &wanted)));
             let is_done = self.cpus.iter().all(|cpu| cpu.spool.waiting() == 0)
                 && !self.stacks.as_ref().is_some_and(StackFeed::waits)
                 && !self.sched.as_ref().is_some_and(SchedFeed::waits)
@@ -219,7 +222,7 @@ impl KernelConverter {
                 summary.cpu_ns += more_ns;
             });
             std::mem::take(&mut self.faults).into_iter().for_each(|fault| shared.problem(fault));
-            if !is_busy && is_read && is_done {
+            if may_work && !is_busy && is_read && is_done {
                 return self;
             }
             if said.elapsed() >= SAID {
