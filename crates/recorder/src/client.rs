@@ -211,8 +211,13 @@ impl Client {
             .and_then(|()| protocol::say(self.stream.get_mut(), question))
             .map_err(|error| slow(error, None))?;
         // Such a question is not worth more than this; changes and ends of sessions are.
-        let is_glance =
-            matches!(question, RecorderRequest::Status | RecorderRequest::Sessions | RecorderRequest::Classes { .. });
+        let is_glance = matches!(
+            question,
+            RecorderRequest::Status
+                | RecorderRequest::Sessions
+                | RecorderRequest::Maps
+                | RecorderRequest::Classes { .. }
+        );
         loop {
             if is_glance && asked.elapsed() >= HANGS {
                 return Err(ClientProblem::Slow(why.unwrap_or_else(|| self.silent())));

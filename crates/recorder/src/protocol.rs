@@ -199,6 +199,8 @@ pub enum RecorderRequest {
     Status,
     /// Asks for the status of sessions, without a look at programs, and without their selections.
     Sessions,
+    /// The same of sessions with users' objects, with what the maps of these have now.
+    Maps,
     /// Asks which events a session could record, and which of them it does.
     Classes {
         /// The session.

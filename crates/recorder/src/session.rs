@@ -53,7 +53,7 @@ use crate::writing::WriterState;
 /// Problem messages that are kept.
 const PROBLEMS_MAX: usize = 20;
 /// Programs with contents of maps that are kept.
-const CONTENTS_MAX: usize = 64;
+pub(crate) const CONTENTS_MAX: usize = 64;
 
 /// The clocks that may stamp events, watched since the recorder started.
 #[derive(Debug)]

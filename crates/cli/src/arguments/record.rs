@@ -535,7 +535,10 @@ pub(crate) struct StatusArguments {
     /// Show each event of each program: whether it is enabled, for which session, and where its filter runs
     #[arg(long)]
     pub(crate) events: bool,
-    /// Print one JSON object
+    /// Show what the maps of users' eBPF programs (`kymo record --bpf`) have now, in programs that run and in those that ended
+    #[arg(long, conflicts_with = "events")]
+    pub(crate) maps: bool,
+    /// Print one JSON object; with --maps, an array of sessions
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -38,6 +38,9 @@ pub(crate) fn sessions(arguments: &SessionsArguments) -> Result<CommandOutcome, 
 }
 
 pub(crate) fn run(arguments: &StatusArguments) -> Result<CommandOutcome, RecordProblem> {
+    if arguments.maps {
+        return show_maps(arguments);
+    }
     let mut out = plain_output();
     let Some(mut status) = status()? else {
         if arguments.json {
@@ -47,12 +50,7 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<CommandOutcome, RecordP
         }
         return Ok(CommandOutcome::Complete);
     };
-    let is_meant = |program: &ProgramStatus| {
-        let pid = program.pid.unwrap_or(program.own_pid).to_string();
-        let is_it = |wanted: &String| *wanted == pid || kymo_schema::glob::matches(wanted, &program.name);
-        arguments.process.is_empty() || arguments.process.iter().any(is_it)
-    };
-    status.programs.retain(is_meant);
+    status.programs.retain(|program| is_meant(arguments, program.pid.unwrap_or(program.own_pid), &program.name));
     if arguments.json {
         writeln!(out, "{}", serde_json::to_string(&status).map_err(io::Error::from)?)?;
         return Ok(CommandOutcome::Complete);
@@ -63,6 +61,48 @@ pub(crate) fn run(arguments: &StatusArguments) -> Result<CommandOutcome, RecordP
         show_program(program, arguments.events, &mut out)?;
     }
     show_unreachable(&status.unreachable, &mut out)?;
+    Ok(CommandOutcome::Complete)
+}
+
+/// Whether a program is one that was asked for.
+fn is_meant(arguments: &StatusArguments, pid: u32, name: &str) -> bool {
+    let pid = pid.to_string();
+    let is_it = |wanted: &String| *wanted == pid || kymo_schema::glob::matches(wanted, name);
+    arguments.process.is_empty() || arguments.process.iter().any(is_it)
+}
+
+/// Maps of users' programs, while sessions run.
+fn show_maps(arguments: &StatusArguments) -> Result<CommandOutcome, RecordProblem> {
+    let mut sessions = match ask(&RecorderRequest::Maps) {
+        Ok(RecorderReply::Sessions { sessions }) => sessions,
+        Ok(_) => return Err(nonsense().into()),
+        Err(ClientProblem::Nobody) => Vec::new(),
+        Err(problem) => return Err(problem.into()),
+    };
+    for SessionStatus { summary, .. } in &mut sessions {
+        summary.objects.retain(|found| is_meant(arguments, found.pid, &found.process));
+    }
+    let mut out = plain_output();
+    if arguments.json {
+        let told = sessions.iter().map(|SessionStatus { summary, .. }| {
+            let mut object =
+                serde_json::json!({ "session": summary.session, "objects": [], "more_objects": summary.more_objects });
+            super::user_objects::add_json(summary, &mut object);
+            object
+        });
+        writeln!(out, "{}", serde_json::Value::from(told.collect::<Vec<_>>()))?;
+        return Ok(CommandOutcome::Complete);
+    }
+    if sessions.is_empty() {
+        writeln!(out, "no session runs eBPF programs in recorded programs; `kymo record --bpf OBJECT` begins one")?;
+    }
+    for SessionStatus { summary, .. } in &sessions {
+        writeln!(out, "session {}", summary.session)?;
+        if summary.objects.is_empty() {
+            writeln!(out, "  no recorded program has met an event of its programs yet")?;
+        }
+        write!(out, "{}{}", super::user_objects::stopped(summary), super::user_objects::maps(summary))?;
+    }
     Ok(CommandOutcome::Complete)
 }
 

@@ -110,7 +110,15 @@ fn programs_of_users_count_and_keep_events_in_the_program() {
     }
     program.tell("end-elsewhere 30");
     program.tell("end 77");
+    // While the session runs, the maps are the same.
+    let now = &place.json(&["status", "--maps", "--json"])[0];
+    assert_eq!(now["session"], "jobs", "{now}");
+    let live = maps(now);
+    assert_eq!(place.json(&["status", "--maps", "--json", "no-such-program"])[0]["objects"], Value::Array(Vec::new()));
+    let shown = place.says(&["status", "--maps"], 0);
+    assert!(shown.contains("map of programs.o in ") && shown.contains("totals"), "{shown}");
     let summary = &place.json(&["stop", "jobs", "--json"])[0];
+    assert_eq!(live, maps(summary));
     let maps = maps(summary);
     // All of them, and the program's own kinds.
     let kind = |name: &str| {

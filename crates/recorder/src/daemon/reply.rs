@@ -15,9 +15,9 @@ use crate::protocol::{
 };
 use crate::rule::{RuleOptions, RuleStatus, RuleTest};
 use crate::select::{SelectionRule, SelectionStep, SessionSelection};
-use crate::session::RecordingSession;
 use crate::session::matches::{near_names, possible};
 use crate::session::serve::ProgramId;
+use crate::session::{CONTENTS_MAX, RecordingSession};
 use crate::trigger::{TRIGGERS_MAX, TriggerEffect, TriggerOptions};
 
 /// Sessions that may run at the same time.
@@ -44,6 +44,7 @@ impl Daemon {
             RecorderRequest::Recover { output } => self.recover(&output),
             RecorderRequest::Status => Ok(RecorderReply::Status(Box::new(self.status()))),
             RecorderRequest::Sessions => Ok(RecorderReply::Sessions { sessions: self.short_statuses() }),
+            RecorderRequest::Maps => Ok(RecorderReply::Sessions { sessions: self.statuses_with_maps() }),
             RecorderRequest::Classes { session } => self.classes_of(&session),
             RecorderRequest::Control(request) => self.control(&request),
         }
@@ -423,6 +424,26 @@ impl Daemon {
             status
         };
         self.sessions.iter().map(status).collect()
+    }
+
+    /// Those of sessions with users' objects, with what the maps of these have now: of programs that are gone, and of those that run.
+    fn statuses_with_maps(&mut self) -> Vec<SessionStatus> {
+        self.find();
+        let all = self.short_statuses();
+        let told = self.sessions.iter().zip(all).filter(|(session, _)| !session.objects.is_empty());
+        let with_maps = |(session, mut status): (&RecordingSession, SessionStatus)| {
+            let summary = session.summary();
+            (status.summary.objects, status.summary.object_files) = (summary.objects, session.options.objects.clone());
+            let mut left = session.told_left;
+            for served in &self.served {
+                status.summary.objects.extend(served.object_contents(session, &mut left));
+            }
+            let more = status.summary.objects.len().saturating_sub(CONTENTS_MAX);
+            status.summary.objects.truncate(CONTENTS_MAX);
+            status.summary.more_objects = summary.more_objects + more as u64;
+            status
+        };
+        told.map(with_maps).collect()
     }
 
     /// The same without the parts that may be long.

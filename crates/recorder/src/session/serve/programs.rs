@@ -102,25 +102,33 @@ impl Served {
 
     /// Sessions learn what the maps of their objects have in this program, which is gone or which they leave.
     pub(super) fn leave_objects(&self, sessions: &mut [RecordingSession]) {
-        let lane = self.program.lane();
         for session in sessions.iter_mut().filter(|session| !session.objects.is_empty()) {
-            let instance = session.instance();
-            let its = |user: &&UserObject| {
-                let is_of = |rule: &RuleOptions| matches!(&rule.asks.test, RuleTest::Program { object, .. } if *object == user.name);
-                session.rules.all().iter().filter(|rule| is_of(rule)).any(|rule| {
-                    let mut tests = self.object_images.iter();
-                    tests.any(|((of, name, _), test)| *of == instance && *name == rule.name && test.is_ok())
-                })
-            };
-            let mut found = Vec::new();
-            for user in session.objects.iter().filter(its) {
-                // If the memory is gone, so are the maps: the session says that the program is.
-                let Ok(Some(place)) = user.place(&session.instance(), lane) else { continue };
-                let Ok((maps, stopped)) = user.contents(place, lane, &mut session.told_left) else { continue };
-                let (process, pid) = (self.who.identity.name.clone(), self.who.pid.unwrap_or(self.who.identity.pid));
-                found.push(ObjectContents { object: user.name.clone(), process, pid, maps, stopped });
-            }
+            let mut left = session.told_left;
+            let found = self.object_contents(session, &mut left);
+            session.told_left = left;
             session.has_contents(found);
         }
+    }
+
+    /// What the maps of a session's objects have in this program; of all of them so many bytes are told.
+    pub(crate) fn object_contents(&self, session: &RecordingSession, left: &mut usize) -> Vec<ObjectContents> {
+        let lane = self.program.lane();
+        let instance = session.instance();
+        let its = |user: &&UserObject| {
+            let is_of = |rule: &RuleOptions| matches!(&rule.asks.test, RuleTest::Program { object, .. } if *object == user.name);
+            session.rules.all().iter().filter(|rule| is_of(rule)).any(|rule| {
+                let mut tests = self.object_images.iter();
+                tests.any(|((of, name, _), test)| *of == instance && *name == rule.name && test.is_ok())
+            })
+        };
+        let mut found = Vec::new();
+        for user in session.objects.iter().filter(its) {
+            // If the memory is gone, so are the maps: the session says that the program is.
+            let Ok(Some(place)) = user.place(&session.instance(), lane) else { continue };
+            let Ok((maps, stopped)) = user.contents(place, lane, left) else { continue };
+            let (process, pid) = (self.who.identity.name.clone(), self.who.pid.unwrap_or(self.who.identity.pid));
+            found.push(ObjectContents { object: user.name.clone(), process, pid, maps, stopped });
+        }
+        found
     }
 }
