@@ -85,14 +85,15 @@ fn refusal(object: &BpfObject, program: &ObjectProgram) -> Option<String> {
 fn show(arguments: &BpfShowArguments) -> Result<CommandOutcome, StopReason> {
     let object = object(&arguments.object)?;
     let mut is_refused = false;
-    let programs: Vec<(&ObjectProgram, Option<String>)> =
-        object.programs().iter().map(|program| (program, refusal(&object, program))).collect();
-    for (program, refusal) in &programs {
+    let in_recorded = refused_in_recorded(&arguments.object);
+    let programs: Vec<ShownProgram<'_>> =
+        object.programs().iter().map(|program| ShownProgram::new(&object, program, &in_recorded)).collect();
+    for ShownProgram { program, refusal, .. } in &programs {
         is_refused |= program.attach.events().is_some() && refusal.is_some();
     }
     let mut out = plain_output();
     if arguments.json {
-        let programs: Vec<Value> = programs.iter().map(|(program, refusal)| program_json(program, refusal)).collect();
+        let programs: Vec<Value> = programs.iter().map(program_json).collect();
         let maps: Vec<Value> = object.maps().iter().map(map_json).collect();
         let has_types = object.types().is_some();
         let all = json!({ "license": object.license(), "types": has_types, "programs": programs, "maps": maps });
@@ -104,16 +105,12 @@ fn show(arguments: &BpfShowArguments) -> Result<CommandOutcome, StopReason> {
     Ok(if is_refused { CommandOutcome::Incomplete } else { CommandOutcome::Complete })
 }
 
-fn show_object(
-    object: &BpfObject,
-    programs: &[(&ObjectProgram, Option<String>)],
-    out: &mut impl Write,
-) -> io::Result<()> {
+fn show_object(object: &BpfObject, programs: &[ShownProgram<'_>], out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "license: {}", object.license().unwrap_or("none"))?;
     if object.types().is_none() {
         writeln!(out, "types: none; `clang -g` writes them, and maps and fields need them")?;
     }
-    for (program, refusal) in programs {
+    for ShownProgram { program, refusal, in_recorded } in programs {
         let size = counted(program.instructions() as u64, "instruction");
         writeln!(out, "\nprogram {}: {}, {size}", program.name, program.section)?;
         if let (Some(_), Some(context)) = (program.attach.events(), context(object, program)) {
@@ -122,6 +119,11 @@ fn show_object(
         match refusal {
             None => writeln!(out, "  runs in user space: yes, over events of traces")?,
             Some(why) => writeln!(out, "  runs in user space: no, {why}")?,
+        }
+        match in_recorded {
+            Some(None) => writeln!(out, "  runs in recorded programs: yes, by `kymo record --bpf`")?,
+            Some(Some(why)) => writeln!(out, "  runs in recorded programs: no, {why}")?,
+            None => {}
         }
     }
     for map in object.maps() {
@@ -138,6 +140,40 @@ fn show_object(
         }
     }
     Ok(())
+}
+
+/// A program of an object, and where it runs.
+struct ShownProgram<'o> {
+    program: &'o ObjectProgram,
+    /// Why not over events of traces.
+    refusal: Option<String>,
+    /// A program for events of programs: why not in these; the inner `None`: it does.
+    in_recorded: Option<Option<String>>,
+}
+
+impl<'o> ShownProgram<'o> {
+    fn new(object: &BpfObject, program: &'o ObjectProgram, refused: &Result<Vec<(String, String)>, String>) -> Self {
+        let why = || match refused {
+            Ok(refused) => refused.iter().find(|(name, _)| *name == program.name).map(|(_, why)| why.clone()),
+            Err(why) => Some(why.clone()),
+        };
+        let in_recorded = program.attach.events().map(|_| why());
+        Self { program, refusal: refusal(object, program), in_recorded }
+    }
+}
+
+/// Programs that cannot be in recorded programs.
+#[cfg(target_os = "linux")]
+fn refused_in_recorded(file: &Path) -> Result<Vec<(String, String)>, String> {
+    let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let bytes = std::fs::read(file).map_err(|problem| problem.to_string())?;
+    kymo_recorder::user_programs::refused_programs(&kymo_recorder::user_programs::ObjectOptions::new(&name, &bytes))
+}
+
+/// Programs that cannot be in recorded programs.
+#[cfg(not(target_os = "linux"))]
+fn refused_in_recorded(_: &Path) -> Result<Vec<(String, String)>, String> {
+    Err("programs are recorded on Linux".to_owned())
 }
 
 fn context(object: &BpfObject, program: &ObjectProgram) -> Option<BpfValueType> {
@@ -160,7 +196,7 @@ fn size(map: &ObjectMap) -> String {
     }
 }
 
-fn program_json(program: &ObjectProgram, refusal: &Option<String>) -> Value {
+fn program_json(ShownProgram { program, refusal, in_recorded }: &ShownProgram<'_>) -> Value {
     let (place, target) = match &program.attach {
         AttachPoint::Event(events) | AttachPoint::EventFilter(events) => ("events of traces", events.as_str()),
         AttachPoint::Kernel { place, target } => (*place, target.as_str()),
@@ -169,6 +205,8 @@ fn program_json(program: &ObjectProgram, refusal: &Option<String>) -> Value {
     json!({
         "name": program.name, "section": program.section, "place": place, "target": target,
         "instructions": program.instructions(), "user_space": refusal.is_none(), "refusal": refusal,
+        "recorded_programs": in_recorded.as_ref().is_some_and(Option::is_none),
+        "recorded_programs_refusal": in_recorded.as_ref().and_then(Option::as_ref),
     })
 }
 

@@ -99,6 +99,17 @@ impl ObjectOptions {
     }
 }
 
+/// Its programs for events that cannot be in recorded programs, by their names, and why.
+///
+/// # Errors
+///
+/// None of them can, whatever they do.
+pub fn refused_programs(options: &ObjectOptions) -> Result<Vec<(String, String)>, String> {
+    let user = UserObject::new(options)?;
+    let programs = user.object.programs().iter().filter(|program| program.attach.events().is_some());
+    Ok(programs.filter_map(|program| Some((program.name.clone(), user.check(program).err()?))).collect())
+}
+
 /// An object that was read.
 #[derive(Debug)]
 pub(crate) struct UserObject {

@@ -14,6 +14,7 @@ Examples:
   kymo bpf show count.o                     programs, maps and their types
   kymo bpf run count.o my-trace             run its SEC(\"kymo/EVENT\") programs over the events
   kymo bpf run count.o my-trace --filter 'size > 1000' --json
+  kymo record --bpf count.o -- ./server     run them inside of a recorded program, at its events
   sudo kymo bpf run opens.o --kernel        run its other programs in the kernel, until Ctrl-C
 
 count.c counts packets by port:

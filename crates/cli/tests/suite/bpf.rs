@@ -198,7 +198,9 @@ fn an_object_is_shown_with_its_types() {
     for part in [
         "license: Dual MIT/GPL\n",
         "\nprogram submitted: kymo/jobs:submit, ",
-        "  context: struct job { u32 id, u32 kind, pointer name }\n  runs in user space: yes, over events of traces\n",
+        "  context: struct job { u32 id, u32 kind, pointer name }\n  runs in user space: yes, over events of traces\n  runs in recorded programs: ",
+        "  runs in recorded programs: yes, by `kymo record --bpf`\n",
+        "  runs in recorded programs: no, map samples: its records have no way out of a traced program",
         "  runs in user space: no, it attaches to a tracepoint of the kernel, with its arguments by BTF\n",
         "\nmap latencies: hash, at most 64 entries, keys of 4 B and values of 24 B\n  key: u32\n",
         "  value: struct latency { u64 count, u64 sum, u64 max }\n",
