@@ -124,12 +124,18 @@ impl KernelRing {
     pub(crate) fn drain_some(&mut self, into: &mut Vec<u8>, bytes: u64) -> u64 {
         let (begin, end) =
             (self.position.long(0).load(Ordering::Relaxed), self.records.long(0).load(Ordering::Acquire));
+        // The reader's page can be written by any process of this user: of a place that cannot be, nothing is read.
+        if !begin.is_multiple_of(8) || end.wrapping_sub(begin) > self.mask + 1 {
+            self.drained = end & !7;
+            self.position.long(0).store(self.drained, Ordering::Release);
+            return 0;
+        }
         let (mut at, mut records) = (begin, 0);
         while at < end && at - begin < bytes {
             let place = self.page + (at & self.mask) as usize;
             let head = self.records.word(place).load(Ordering::Acquire);
             let length = head & !(BUSY | DISCARDED);
-            if head & BUSY != 0 || u64::from(length) > self.mask {
+            if head & BUSY != 0 || HEAD + u64::from(length) > end - at {
                 break;
             }
             if head & DISCARDED == 0 {
@@ -220,5 +226,132 @@ impl ProgramRings {
     pub fn lost(&self) -> u64 {
         let of = |cpu: &u32| self.counts.long(COUNTS_AT + 8 * *cpu as usize).load(Ordering::Relaxed);
         self.cpus.iter().map(of).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use kymo_random::RandomNumbers;
+
+    use super::*;
+
+    const BYTES: u32 = 4096;
+
+    /// A ring as the kernel lays it out, in a file: its records are there twice.
+    struct MadeRing {
+        file: std::fs::File,
+        page: u64,
+        records: Vec<u8>,
+    }
+
+    impl MadeRing {
+        fn new() -> Self {
+            let page = rustix::param::page_size() as u64;
+            let file = rustix::fs::memfd_create("ring", rustix::fs::MemfdFlags::empty()).expect("there is room");
+            Self { file: file.into(), page, records: vec![0; BYTES as usize] }
+        }
+
+        fn set(&self, at: u64, bytes: &[u8]) {
+            self.file.write_all_at(bytes, at).expect("there is room");
+        }
+
+        /// A record at a position; returns that of the next one.
+        fn record(&mut self, at: u64, flags: u32, bytes: &[u8]) -> u64 {
+            let head = [(bytes.len() as u32 | flags).to_le_bytes(), [0; 4]].concat();
+            for (at, byte) in (at..).zip(head.iter().chain(bytes)) {
+                self.records[(at % u64::from(BYTES)) as usize] = *byte;
+            }
+            (at + HEAD + bytes.len() as u64).next_multiple_of(8)
+        }
+
+        fn positions(&self, reader: u64, kernel: u64) {
+            self.set(0, &reader.to_le_bytes());
+            self.set(self.page, &kernel.to_le_bytes());
+            self.set(2 * self.page, &self.records.repeat(2));
+        }
+
+        fn map(&self) -> KernelRing {
+            let file = self.file.try_clone().expect("there is room").into();
+            KernelRing::new(&file, BYTES, self.page as usize).expect("it is one")
+        }
+    }
+
+    /// Records from `begin` on: the bytes that a reader gets, and where they end.
+    fn written(ring: &mut MadeRing, random: &mut RandomNumbers, begin: u64) -> (Vec<u8>, u64) {
+        let (mut wanted, mut at, mut is_before_busy) = (Vec::new(), begin, true);
+        loop {
+            let length = random.below(300);
+            let bytes = random.bytes(length);
+            if at + HEAD + bytes.len() as u64 + 8 > begin + u64::from(BYTES) {
+                return (wanted, at);
+            }
+            let flags = [0, 0, 0, DISCARDED, BUSY][random.below(5)];
+            is_before_busy &= flags != BUSY;
+            if is_before_busy && flags == 0 {
+                wanted.extend((bytes.len() as u32).to_le_bytes());
+                wanted.extend(&bytes);
+            }
+            at = ring.record(at, flags, &bytes);
+        }
+    }
+
+    /// Whole records, each with its length, and nothing else.
+    fn whole(mut drained: &[u8]) -> u64 {
+        let mut count = 0;
+        while let Some((length, behind)) = drained.split_first_chunk() {
+            drained = behind.get(u32::from_le_bytes(*length) as usize..).expect("a record is whole");
+            count += 1;
+        }
+        assert!(drained.is_empty());
+        count
+    }
+
+    #[test]
+    fn records_are_drained_in_their_order_around_the_end() {
+        let mut ring = MadeRing::new();
+        let mut random = RandomNumbers::new(1);
+        for _ in 0..200 {
+            let begin = 8 * random.below(1 << 20) as u64;
+            let (wanted, end) = written(&mut ring, &mut random, begin);
+            ring.positions(begin, end);
+            let (mut mapped, mut drained) = (ring.map(), Vec::new());
+            assert_eq!(mapped.drain(&mut drained), whole(&wanted));
+            assert_eq!(drained, wanted);
+            // What was released is not drained again.
+            mapped.release();
+            assert_eq!(mapped.drain(&mut Vec::new()), 0);
+            assert!(mapped.drained() <= end);
+        }
+    }
+
+    #[test]
+    fn damaged_rings_give_whole_records_and_no_more_than_they_have() {
+        let mut ring = MadeRing::new();
+        let (mut random, mut records) = (RandomNumbers::new(2), 0);
+        for _ in 0..3000 {
+            let begin = 8 * random.below(1 << 20) as u64;
+            let (_, end) = written(&mut ring, &mut random, begin);
+            for _ in 0..random.below(40) {
+                ring.records[random.below(BYTES as usize)] = random.any() as u8;
+            }
+            let odd = [begin + 4, begin + 1, end + 8, u64::MAX, u64::MAX - 7, 0, end.wrapping_sub(1 << 40)];
+            match random.below(4) {
+                0 => ring.positions(odd[random.below(7)], end),
+                1 => ring.positions(begin, odd[random.below(7)]),
+                _ => ring.positions(begin, end),
+            }
+            let (mut mapped, mut drained) = (ring.map(), Vec::new());
+            for _ in 0..3 {
+                drained.clear();
+                let count = mapped.drain(&mut drained);
+                assert_eq!(count, whole(&drained));
+                assert!(drained.len() <= BYTES as usize, "{} bytes of a ring of {BYTES}", drained.len());
+                mapped.release();
+                records += count;
+            }
+        }
+        assert!(records > 3000, "{records} records: the test has become weak");
     }
 }
