@@ -44,6 +44,8 @@ mod kernel_state;
 mod kernel_texts;
 #[cfg(target_os = "linux")]
 mod kernel_uring;
+#[cfg(target_os = "linux")]
+mod kernel_witnesses;
 mod lami;
 #[cfg(target_os = "linux")]
 mod limits;
