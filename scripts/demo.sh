@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Records a server under load, shows what can be asked of the trace, and ends in the viewer: in the browser, or with its address where there is no
-# display, until Ctrl-C. Where nobody sits at a terminal, as in CI, the viewer says its address and is ended. Where nothing can be recorded, a
-# trace that is shipped does.
+# Records a server under load, with the kernel's events where this user may record these, shows what can be asked of the trace, and ends in the
+# viewer: in the browser, or with its address where there is no display, until Ctrl-C. Where nobody sits at a terminal, as in CI, the viewer says
+# its address and is ended. Where nothing can be recorded, a trace that is shipped does.
 #
 #     demo.sh KYMO LIBKYMO      the command, and the folder with libkymo.so
 set -euo pipefail
@@ -46,13 +46,25 @@ trap 'rm -rf "$place"' EXIT
 say "cc -O2 examples/server/server.c -lkymo -lpthread -o server"
 cc -O2 -Iinclude examples/server/server.c -L"$libkymo" -lkymo -lpthread -Wl,-rpath,"$libkymo" -o "$place/server"
 ln -sf libkymo.so "$libkymo/libkymo.so.0"
-say "kymo record --output trace -- ./server 2"
-(cd "$place" && "$kymo" record --output trace -- ./server 2)
 cd "$place"
+# A try tells whether the kernel can be recorded here, and why not.
+kernel=()
+if refused=$("$kymo" record --kernel=sched --output try -- true 2>&1); then
+    kernel=(--kernel)
+else
+    printf '\nThe server is recorded without the events of the kernel:\n%s\n' "$refused"
+fi
+rm -rf try
+say "kymo record ${kernel[*]+${kernel[*]} }--output trace -- ./server 2"
+"$kymo" record ${kernel[@]+"${kernel[@]}"} --output trace -- ./server 2
 say "kymo trace"
 "$kymo" trace
-say "kymo print trace | head -n 5"
-"$kymo" print trace | head -n 5 || true
+say "kymo print trace | grep -m 1 -A 5 server:request_begin"
+"$kymo" print trace | grep -m 1 -A 5 server:request_begin || true
 say "kymo pairs --start server:request_begin --stop server:request_end --key id --limit 3 trace        how long requests took"
 "$kymo" pairs --start server:request_begin --stop server:request_end --key id --limit 3 trace
+if [ ${#kernel[@]} -gt 0 ]; then
+    say "kymo syscalls --procname server --limit 5 trace        which system calls they made"
+    "$kymo" syscalls --procname server --limit 5 trace
+fi
 view trace
