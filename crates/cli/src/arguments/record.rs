@@ -520,7 +520,7 @@ pub(crate) struct StopArguments {
     /// End all sessions
     #[arg(long, conflicts_with = "session")]
     pub(crate) all: bool,
-    /// Print one JSON object
+    /// Print one JSON array: an object for each session that was stopped
     #[arg(long)]
     pub(crate) json: bool,
 }
