@@ -3,12 +3,20 @@
 //! ```text
 //! head │ types: name, kind and count, size or type │ more of each kind │ ... │ names
 //! ```
+//!
+//! A kernel has more than 100,000 types, and a question asks for a few: one pass finds where each type begins, and no name is copied
+//! but those of typedefs, among which tracepoints are. Newer kernels let the description be mapped; others are asked for it in pages.
 
 mod shapes;
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::ops::Deref;
+use std::os::fd::OwnedFd;
 
 pub(crate) use shapes::{BtfShape, TypeMember};
+
+use crate::mapped::ConstantBytes;
 
 const MAGIC: u16 = 0xeb9f;
 /// Types that another one leads to at most.
@@ -24,14 +32,48 @@ const ABOUT_ANOTHER: [u32; 5] = [TYPEDEF, 9, 10, 11, 18];
 /// Where the kernel describes its types.
 pub(crate) const TYPES: &str = "/sys/kernel/btf/vmlinux";
 
+/// Bytes of a description.
+#[derive(Debug)]
+pub(crate) enum TypeBytes {
+    Read(Vec<u8>),
+    Mapped(ConstantBytes),
+}
+
+impl Deref for TypeBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Read(bytes) => bytes,
+            Self::Mapped(bytes) => bytes,
+        }
+    }
+}
+
+impl TypeBytes {
+    /// Those of the kernel that runs.
+    #[allow(unsafe_code)]
+    fn of_this_kernel() -> std::io::Result<Self> {
+        let file = File::open(TYPES)?;
+        let bytes = file.metadata()?.len() as usize;
+        // SAFETY: the kernel has made the description when it was built, and the file has the size of it.
+        match unsafe { ConstantBytes::map(&OwnedFd::from(file), bytes) } {
+            Ok(bytes) => Ok(Self::Mapped(bytes)),
+            // Kernels before 6.16 do not let it be mapped.
+            Err(_) => std::fs::read(TYPES).map(Self::Read),
+        }
+    }
+}
+
 /// Types of the kernel.
 #[derive(Debug)]
 pub(crate) struct KernelTypes {
-    bytes: Vec<u8>,
+    bytes: TypeBytes,
     names: usize,
     /// Where each type begins, by its number.
-    places: Vec<usize>,
-    structures: HashMap<Vec<u8>, u32>,
+    places: Vec<u32>,
+    /// Numbers of structures.
+    structures: Vec<u32>,
     typedefs: HashMap<Vec<u8>, u32>,
 }
 
@@ -42,36 +84,40 @@ impl KernelTypes {
     ///
     /// Why there are none, in a sentence.
     pub(crate) fn of_this_kernel() -> Result<Self, String> {
-        let bytes = std::fs::read(TYPES).map_err(|error| format!("{TYPES}: {error}"))?;
+        let bytes = TypeBytes::of_this_kernel().map_err(|error| format!("{TYPES}: {error}"))?;
         Self::read(bytes).ok_or_else(|| format!("{TYPES} is no description of types"))
     }
 
     /// Reads them; `None`: these bytes are no description.
-    pub(crate) fn read(bytes: Vec<u8>) -> Option<Self> {
+    pub(crate) fn read(bytes: TypeBytes) -> Option<Self> {
         let magic = u16::from_ne_bytes(*bytes.first_chunk()?);
-        let word = |at: usize| word(&bytes, at).map(|word| word as usize);
+        let head = |at: usize| word(&bytes, at).map(|word| word as usize);
         if magic != MAGIC {
             return None;
         }
-        let (head, types, type_bytes, names) = (word(4)?, word(8)?, word(12)?, word(16)?);
-        let (begin, names) = (head.checked_add(types)?, head.checked_add(names)?);
+        let (begin, types, type_bytes, names) = (head(4)?, head(8)?, head(12)?, head(16)?);
+        let (begin, names) = (begin.checked_add(types)?, begin.checked_add(names)?);
         let end = begin.checked_add(type_bytes).filter(|end| *end <= bytes.len())?;
         // Type 0 is none.
-        let mut all = Self { bytes, names, places: vec![begin], structures: HashMap::new(), typedefs: HashMap::new() };
+        let mut places = vec![u32::try_from(begin).ok()?];
+        let (mut structures, mut typedefs) = (Vec::new(), HashMap::new());
+        let all: &[u8] = bytes.get(..end)?;
         let mut at = begin;
         while at < end {
-            let number = all.places.len() as u32;
-            let kind = all.kind(at)?;
-            // There are ten times as many others.
-            if matches!(kind, STRUCTURE | TYPEDEF) {
-                let name = all.name(all.word(at)? as usize)?.to_vec();
-                let named = if kind == STRUCTURE { &mut all.structures } else { &mut all.typedefs };
-                named.entry(name).or_insert(number);
+            let kind_and_count = word(all, at + 4)?;
+            let (number, kind) = (places.len() as u32, kind_and_count >> 24 & 0x1f);
+            match kind {
+                STRUCTURE => structures.push(number),
+                TYPEDEF => {
+                    let name = name(&bytes, names.checked_add(word(all, at)? as usize)?)?.to_vec();
+                    typedefs.entry(name).or_insert(number);
+                }
+                _ => {}
             }
-            all.places.push(at);
-            at += 12 + more_bytes(kind, all.count(at)?)?;
+            places.push(u32::try_from(at).ok()?);
+            at += 12 + more_bytes(kind, kind_and_count as usize & 0xffff)?;
         }
-        Some(all)
+        Some(Self { bytes, names, places, structures, typedefs })
     }
 
     /// The number of a typedef.
@@ -89,25 +135,30 @@ impl KernelTypes {
 
     /// Names of all functions.
     pub(crate) fn functions(&self) -> Vec<String> {
-        let places = self.places.iter().skip(1).filter(|at| self.kind(**at) == Some(FUNCTION));
-        let names = places.filter_map(|at| self.name(self.word(*at)? as usize));
+        let places = self.places.iter().skip(1).map(|at| *at as usize).filter(|at| self.kind(*at) == Some(FUNCTION));
+        let names = places.filter_map(|at| self.name(self.word(at)? as usize));
         names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
     }
 
     /// The number of a function.
     pub(crate) fn function(&self, name: &str) -> Option<u32> {
-        let is_named = |at: u32| {
-            let text = self.names.checked_add(at as usize).and_then(|at| self.bytes.get(at..));
-            text.and_then(|text| text.strip_prefix(name.as_bytes())).is_some_and(|rest| rest.first() == Some(&0))
-        };
-        let is_it = |at: &usize| self.kind(*at) == Some(FUNCTION) && self.word(*at).is_some_and(is_named);
-        // Type 0 has the place of type 1.
-        self.places.iter().skip(1).position(is_it).map(|at| at as u32 + 1)
+        let is_it = |number: &u32| self.is_named(*number, name) && self.kind_of(*number) == Some(FUNCTION);
+        (1..self.places.len() as u32).find(is_it)
+    }
+
+    fn is_named(&self, number: u32, name: &str) -> bool {
+        let at = self.at(number).and_then(|at| self.names.checked_add(self.word(at)? as usize));
+        let rest = at.and_then(|at| self.bytes.get(at..)?.strip_prefix(name.as_bytes()));
+        rest.is_some_and(|rest| rest.first() == Some(&0))
+    }
+
+    fn kind_of(&self, number: u32) -> Option<u32> {
+        self.kind(self.at(number)?)
     }
 
     /// Where a member of a member of a structure is, in bytes.
     pub(crate) fn place(&self, structure: &str, members: &[&str]) -> Option<u32> {
-        let mut number = *self.structures.get(structure.as_bytes())?;
+        let mut number = *self.structures.iter().find(|number| self.is_named(**number, structure))?;
         let mut bits = 0_u32;
         for name in members {
             let member = self.member(number, name, 0)?;
@@ -147,9 +198,13 @@ impl KernelTypes {
     }
 
     fn name(&self, at: usize) -> Option<&[u8]> {
-        let text = self.bytes.get(self.names.checked_add(at)?..)?;
-        text.split(|byte| *byte == 0).next()
+        name(&self.bytes, self.names.checked_add(at)?)
     }
+}
+
+/// The text at a place, up to its zero byte.
+fn name(bytes: &[u8], at: usize) -> Option<&[u8]> {
+    bytes.get(at..)?.split(|byte| *byte == 0).next()
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
@@ -171,6 +226,10 @@ fn more_bytes(kind: u32, count: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn read(bytes: Vec<u8>) -> Option<KernelTypes> {
+        KernelTypes::read(TypeBytes::Read(bytes))
+    }
 
     /// `struct a { int x; struct { int y; } b; struct { int y; }; }`, `typedef struct a t`, and a function `y`.
     fn sample() -> Vec<u8> {
@@ -194,7 +253,7 @@ mod tests {
 
     #[test]
     fn places_of_members() {
-        let types = KernelTypes::read(sample()).expect("it is one");
+        let types = read(sample()).expect("it is one");
         assert_eq!(types.place("a", &["x"]), Some(0));
         assert_eq!(types.place("a", &["b", "y"]), Some(4));
         assert_eq!(types.place("a", &["y"]), Some(8), "the structure around it has no name");
@@ -208,8 +267,8 @@ mod tests {
         for at in 0..sample().len() {
             let mut bytes = sample();
             bytes[at] ^= 0xff;
-            let _ = KernelTypes::read(bytes).map(|types| (types.place("a", &["b", "y"]), types.typedef("t")));
-            let _ = KernelTypes::read(sample()[..at].to_vec());
+            let _ = read(bytes).map(|types| (types.place("a", &["b", "y"]), types.typedef("t")));
+            let _ = read(sample()[..at].to_vec());
         }
     }
 
@@ -219,7 +278,8 @@ mod tests {
             println!("NO BTF HERE: not run");
             return;
         };
-        let types = KernelTypes::read(bytes).expect("it is one");
+        let types = KernelTypes::of_this_kernel().expect("it is one");
+        assert_eq!(&types.bytes[..], &bytes[..], "mapped or read");
         assert!(types.typedef("btf_trace_sys_enter").is_some());
         assert!(types.place("task_struct", &["thread_info", "flags"]).is_some());
         assert!(types.place("vm_area_struct", &["vm_start"]).is_some());

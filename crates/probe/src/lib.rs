@@ -29,6 +29,8 @@ mod linux;
 #[cfg(target_os = "linux")]
 mod loading;
 #[cfg(target_os = "linux")]
+mod mapped;
+#[cfg(target_os = "linux")]
 pub mod objects;
 #[cfg(target_os = "linux")]
 pub mod packets;

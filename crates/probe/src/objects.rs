@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 use crate::btf::KernelTypes;
 use crate::linux::tables::{self, EntryBytes};
 use crate::linux::{self, BpfMapShape, MapKind};
+use crate::mapped::Mapped;
 use crate::perf_sched;
-use crate::rings::Mapped;
 use crate::stacks::open_output;
 use lines::PrintedLines;
 

@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use crate::rings::Mapped;
+use crate::mapped::Mapped;
 use crate::stacks::{STACK_RING_BYTES_MIN, open_sched};
 
 /// CPUs that there may be.

@@ -23,7 +23,8 @@ use std::sync::atomic::Ordering;
 use serde::{Deserialize, Serialize};
 
 use self::memory::{RuleMemory, count, slot};
-use crate::rings::{Mapped, ProgramRingFiles};
+use crate::mapped::Mapped;
+use crate::rings::ProgramRingFiles;
 use crate::watch::{WatchCondition, WatchPath, WatchValue, WatchedBegin};
 pub(crate) use running::KernelRules;
 

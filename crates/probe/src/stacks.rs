@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::linux::filter_samples;
 use crate::loading::spool;
-use crate::rings::Mapped;
+use crate::mapped::Mapped;
 use crate::thread_limit::{LimitedEvent, ThreadLimit};
 
 /// Times a second, at most.

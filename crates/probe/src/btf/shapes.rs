@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{ABOUT_ANOTHER, DEPTH_MAX, FUNCTION, KernelTypes, STRUCTURE, UNION};
+use super::{ABOUT_ANOTHER, DEPTH_MAX, FUNCTION, KernelTypes, STRUCTURE, UNION, word};
 
 const INTEGER: u32 = 1;
 const POINTER: u32 = 2;
@@ -67,9 +67,9 @@ impl KernelTypes {
         None
     }
 
-    fn at(&self, number: u32) -> Option<usize> {
+    pub(super) fn at(&self, number: u32) -> Option<usize> {
         // Type 0 is none.
-        self.places.get(number as usize).copied().filter(|_| number > 0)
+        self.places.get(number as usize).filter(|_| number > 0).map(|at| *at as usize)
     }
 
     /// The shape of a type; `None`: there is no such type.
@@ -146,13 +146,15 @@ impl KernelTypes {
 
     /// Numbers of functions by the rest of their names, of all that begin so.
     pub(crate) fn functions_named(&self, prefix: &str) -> HashMap<String, u32> {
-        let named = |number: u32| {
-            let at = self.at(number).filter(|at| self.kind(*at) == Some(FUNCTION))?;
-            let text = self.bytes.get(self.names.checked_add(self.word(at)? as usize)?..)?;
+        let bytes: &[u8] = &self.bytes;
+        let named = |(number, at): (u32, &u32)| {
+            let at = *at as usize;
+            (word(bytes, at + 4)? >> 24 & 0x1f == FUNCTION).then_some(())?;
+            let text = bytes.get(self.names.checked_add(word(bytes, at)? as usize)?..)?;
             let rest = text.strip_prefix(prefix.as_bytes())?.split(|byte| *byte == 0).next()?;
             Some((String::from_utf8(rest.to_vec()).ok()?, number))
         };
-        (1..self.places.len() as u32).filter_map(named).collect()
+        (0..).zip(&self.places).skip(1).filter_map(named).collect()
     }
 
     /// Names and types of the arguments of the function with this number.
@@ -183,16 +185,11 @@ impl KernelTypes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::btf::TYPES;
 
     /// Types of the kernel that runs have the shapes that its source says.
     #[test]
     fn the_kernel_has_shapes() {
-        let Ok(bytes) = std::fs::read(TYPES) else {
-            println!("NO BTF HERE: not run");
-            return;
-        };
-        let types = KernelTypes::read(bytes).expect("it is one");
+        let Ok(types) = KernelTypes::of_this_kernel() else { return println!("NO BTF HERE: not run") };
         let functions = types.functions_named("__traceiter_");
         let arguments = types.arguments(functions["sched_switch"]).expect("the kernel has the tracepoint");
         let names: Vec<&str> = arguments.iter().map(|(name, _)| name.as_str()).collect();
@@ -212,8 +209,7 @@ mod tests {
 
     #[test]
     fn enumerations_have_labels() {
-        let Ok(bytes) = std::fs::read(TYPES) else { return println!("NO BTF HERE: not run") };
-        let types = KernelTypes::read(bytes).expect("it is one");
+        let Ok(types) = KernelTypes::of_this_kernel() else { return println!("NO BTF HERE: not run") };
         let number = (1..types.places.len() as u32).find(|number| {
             let label = |(name, value): &(String, i64)| name == "HRTIMER_NORESTART" && *value == 0;
             matches!(types.shape(*number), Some(BtfShape::Enumeration { number: own, .. }) if own == *number)
