@@ -42,6 +42,7 @@ pub(crate) enum KernelFunction {
     SeqWrite = 127,
     Output = 130,
     Path = 147,
+    ThreadMemory = 156,
     CurrentTask = 158,
 }
 

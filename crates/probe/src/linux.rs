@@ -3,6 +3,7 @@
 //! The kernel takes a structure of which it reads as many bytes as it is told; fields that are not there are zero. Its
 //! shapes for the commands are those of `linux/bpf.h`; pointers are 64 bits on every machine.
 
+pub(crate) mod storage;
 pub(crate) mod tables;
 
 use std::ffi::{CStr, c_long};
@@ -86,6 +87,11 @@ struct MapArguments {
     inner: u32,
     numa_node: u32,
     name: [u8; 16],
+    interface: u32,
+    /// A file of descriptions of types, and the numbers of those of keys and values.
+    types: u32,
+    key_type: u32,
+    value_type: u32,
 }
 
 /// Arguments of `BPF_MAP_UPDATE_ELEM`.
@@ -277,6 +283,10 @@ pub(crate) fn create_map(shape: BpfMapShape<'_>, name: &str) -> Result<OwnedFd, 
         inner: inner.map_or(0, |inner| inner.as_raw_fd() as u32),
         numa_node: 0,
         name: name_of(name),
+        interface: 0,
+        types: 0,
+        key_type: 0,
+        value_type: 0,
     };
     // SAFETY: the arguments are those of this command, and name no memory.
     let file = unsafe { call(COMMAND_CREATE_MAP, &mut arguments) }?;
@@ -382,7 +392,7 @@ mod tests {
     fn arguments_lie_where_the_kernel_looks() {
         assert_eq!(size_of::<LoadArguments>(), 120);
         assert_eq!(std::mem::offset_of!(LoadArguments, attach_type), 108);
-        assert_eq!(size_of::<MapArguments>(), 44);
+        assert_eq!(size_of::<MapArguments>(), 60);
         assert_eq!(size_of::<UpdateArguments>(), 32);
         assert_eq!(std::mem::offset_of!(TracepointArguments, program), 8);
         assert_eq!(std::mem::offset_of!(LoadArguments, log), 32);

@@ -10,10 +10,12 @@
 //! A helper with rights gets the request and does all of it; the command has read the same descriptions before, to explain problems in
 //! the words of the question. [`crate::helper`] has the messages.
 
+pub(crate) mod begins;
 mod condition;
 pub(crate) mod counting;
 pub(crate) mod fields;
 mod known;
+pub(crate) mod parts;
 pub(crate) mod pieces;
 pub(crate) mod program;
 #[cfg(test)]

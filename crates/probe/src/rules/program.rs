@@ -17,8 +17,10 @@ use super::memory::{COUNT_BYTES, RuleMemory, SLOT_BITS, count, slot};
 use super::{RULE_HEAD_BYTES, RULE_KINDS_MAX, head};
 use crate::assembly::{BpfAssembly, Condition, KernelFunction, Label, R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, STACK};
 use crate::thread_limit::{RecordedThreads, ThreadLimit};
+use crate::watch::begins::BeginsOfPrograms;
+use crate::watch::parts::{ReadPart, StackOverflow, StackRoom, parts, update};
 use crate::watch::pieces::PiecePlaces;
-use crate::watch::program::{CompiledCondition, ReadPart, StackOverflow, StackRoom, parts, update};
+use crate::watch::program::CompiledCondition;
 
 /// An entry must be new.
 const NEW: i32 = 1;
@@ -77,7 +79,7 @@ pub(super) struct ThreadAge {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RuleMaps<'a> {
     /// What has begun; `None`: nothing begins.
-    pub(super) begins: Option<BorrowedFd<'a>>,
+    pub(super) begins: Option<BeginsOfPrograms<'a>>,
     /// Slots of kinds, by their value.
     pub(super) kinds: Option<BorrowedFd<'a>>,
     /// Limits and counts.
@@ -161,17 +163,15 @@ impl JudgedProgram<'_> {
     fn since_begin(
         &mut self,
         keys: &[ReadPart],
-        begins: BorrowedFd<'_>,
+        begins: BeginsOfPrograms<'_>,
         room: &mut StackRoom,
     ) -> Result<(), StackOverflow> {
-        let key = room.take(keys.iter().map(ReadPart::bytes).sum())?;
         let Self { code, places, now, .. } = self;
         let [unpaired, done] = std::array::from_fn(|_| code.label());
         code.call(KernelFunction::Nanos);
         code.store((STACK, *now), R0, 8);
         code.copy(R8, R0);
-        parts(code, keys, key, *places);
-        code.look_up(begins, key);
+        begins.look_up(code, keys, room, *places)?;
         code.jump_if(Condition::Equal, R0, 0, unpaired);
         code.load(R1, (R0, 0), 8);
         code.jump_if(Condition::Equal, R1, 0, unpaired);
@@ -198,19 +198,17 @@ impl JudgedProgram<'_> {
     fn took(
         &mut self,
         keys: &[ReadPart],
-        begins: BorrowedFd<'_>,
+        begins: BeginsOfPrograms<'_>,
         age: Option<ThreadAge>,
         room: &mut StackRoom,
     ) -> Result<(), StackOverflow> {
-        let key = room.take(keys.iter().map(ReadPart::bytes).sum())?;
         let zero = room.take(8)?;
         let Self { code, places, now, .. } = self;
         let [new, unpaired, done] = std::array::from_fn(|_| code.label());
         code.call(KernelFunction::Nanos);
         code.store((STACK, *now), R0, 8);
         code.copy(R8, R0);
-        parts(code, keys, key, *places);
-        code.look_up(begins, key);
+        let key = begins.look_up(code, keys, room, *places)?;
         code.jump_if(Condition::Equal, R0, 0, new);
         code.load(R1, (R0, 0), 8);
         code.jump_if(Condition::Equal, R1, 0, unpaired);
@@ -222,7 +220,7 @@ impl JudgedProgram<'_> {
         // The next end of this key without a begin is none.
         code.place(new);
         code.store_constant((STACK, zero), 0, 8);
-        update(code, begins, key, zero, NEW);
+        begins.put(code, key, zero, NEW);
         if let Some(ThreadAge { begin_at, rule_nanos }) = age {
             code.call(KernelFunction::CurrentTask);
             code.load(R1, (R0, begin_at), 8);
@@ -375,23 +373,6 @@ impl JudgedProgram<'_> {
         self.code.add(R1, 1);
         self.code.store((R9, place), R1, 8);
     }
-}
-
-/// Writes the program of an event behind which nothing of its key has begun any more.
-pub(super) fn ended(keys: &[ReadPart], begins: BorrowedFd<'_>) -> Result<Vec<[u8; 8]>, StackOverflow> {
-    let mut room = StackRoom::default();
-    let places = PiecePlaces { scratch: room.take(8)?, took: room.take(8)?, event: 0 };
-    let key = room.take(keys.iter().map(ReadPart::bytes).sum())?;
-    let mut code = BpfAssembly::default();
-    let end = code.label();
-    code.copy(R6, R1);
-    parts(&mut code, keys, key, places);
-    code.look_up(begins, key);
-    code.jump_if(Condition::Equal, R0, 0, end);
-    code.store_constant((R0, 0), 0, 8);
-    code.place(end);
-    code.exit();
-    Ok(code.finish())
 }
 
 /// The running limit of the slot in r9 follows the time in r8. If no other limit was set (r7 is 0), r7 becomes the running one before

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::memory::{RuleMemory, slot};
-use super::program::{RuleAsk, RuleMaps, RulePlan, ThreadAge, ended, judged};
+use super::program::{RuleAsk, RuleMaps, RulePlan, ThreadAge, judged};
 use super::{
     KERNEL_RULES_MAX, KIND_BYTES, KernelAsk, KernelLimit, KernelRuleRequest, MappedRule, RULE_KINDS_MAX,
     RULED_EVENTS_MAX, RuleShape, RuledEvent,
@@ -18,9 +18,10 @@ use crate::linux::{self, BpfMapShape, Loaded, MAP_MAPPABLE, MapKind};
 use crate::loading::{attach, load, map, put, spool, told};
 use crate::perf_sched;
 use crate::thread_limit::{RecordedThreads, ThreadLimit};
-use crate::watch::counting::{begins, begins_map, compiled, described, level_parts, part};
+use crate::watch::begins::{BegunThings, PlannedBegin, begin_programs, begins, ended};
+use crate::watch::counting::compiled;
 use crate::watch::fields::WatchSource;
-use crate::watch::program::{ReadPart, begun};
+use crate::watch::parts::{ReadPart, described, part};
 use crate::watch::{BEGIN_KEYS_MAX, WatchValue, WatchableEvents};
 
 /// Bytes of a ring: a power of two.
@@ -93,25 +94,23 @@ impl KernelRules {
         )?;
         let (mut rules, mut begin_programs, mut end_programs) = (Vec::new(), Vec::new(), Vec::new());
         for (number, request) in (0..).zip(requests) {
-            let (plans, parts, key) = plans((number, request), &events)?;
-            let begun_things = begins_map(&parts.begins)?;
+            let (mut plans, mut parts, key) = plans((number, request), &events)?;
+            let (begun_things, programs) = parts.begin_programs(&mut plans)?;
+            begin_programs.extend(programs);
             let shape = RuleMemory { cpus: count as usize, events: plans.len() };
             let memory = memory(shape, request)?;
             let kinds = key.map(kinds_map).transpose()?;
             let maps = RuleMaps {
-                begins: begun_things.as_ref().map(AsFd::as_fd),
+                begins: begun_things.as_ref().map(BegunThings::of_programs),
                 kinds: kinds.as_ref().map(AsFd::as_fd),
                 memory: memory.as_fd(),
                 shape,
                 rings: by_cpu.as_fd(),
                 threads: limit,
             };
-            for (is_begin, all) in [(true, &parts.begins), (false, &parts.ends)] {
-                for ((parts, of), begins) in all.iter().zip(maps.begins.iter().cycle()) {
-                    let code = if is_begin { begun(parts, *begins) } else { ended(parts, *begins) };
-                    let code = code.map_err(|problem| problem.to_string())?;
-                    begin_programs.push(load(&code, "kymo_begin", *of)?);
-                }
+            for ((parts, of), begins) in parts.ends.iter().zip(maps.begins.iter().cycle()) {
+                let code = ended(parts, *begins).map_err(|problem| problem.to_string())?;
+                begin_programs.push(load(&code, "kymo_begin", *of)?);
             }
             for (plan, of) in &plans {
                 let code = judged(plan, maps).map_err(|problem| problem.to_string())?;
@@ -241,8 +240,16 @@ fn check(requests: &[KernelRuleRequest]) -> Result<(), String> {
 
 /// Keys of events that begin something, and of those that end it, each with the number of its tracepoint's type.
 struct BesideParts {
-    begins: Vec<(Vec<ReadPart>, u32)>,
-    ends: Vec<(Vec<ReadPart>, u32)>,
+    begins: Vec<PlannedBegin>,
+    ends: Vec<PlannedBegin>,
+}
+
+impl BesideParts {
+    /// What will have begun, and the programs of events that begin it.
+    fn begin_programs(&mut self, plans: &mut [(RulePlan, u32)]) -> Result<(Option<BegunThings>, Vec<Loaded>), String> {
+        let ends = self.ends.iter_mut().map(|(parts, _)| parts);
+        begin_programs(&mut self.begins, ends.chain(plans.iter_mut().map(|(plan, _)| &mut plan.since)).collect())
+    }
 }
 
 /// Programs of the events, each with the number of its tracepoint's type, those beside them, and the value that tells kinds.
@@ -276,11 +283,7 @@ fn plans((rule, request): (u16, &KernelRuleRequest), events: &WatchableEvents) -
         Ok::<_, String>((plan, fields.number))
     };
     let mut plans = (0..).zip(&request.events).map(plan).collect::<Result<Vec<_>, _>>()?;
-    let mut beside = BesideParts { begins: begins(&request.begins, events)?, ends: begins(&request.ends, events)? };
-    let keys = beside.begins.iter_mut().chain(&mut beside.ends).map(|(parts, _)| parts);
-    if !request.begins.is_empty() {
-        level_parts(keys.chain(plans.iter_mut().map(|(plan, _)| &mut plan.since)).collect())?;
-    }
+    let beside = BesideParts { begins: begins(&request.begins, events)?, ends: begins(&request.ends, events)? };
     let key = kind_key(&mut plans)?;
     Ok((plans, beside, key))
 }

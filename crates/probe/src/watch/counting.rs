@@ -9,13 +9,13 @@ use kymo_ir::Encoding;
 use kymo_ir::predicate::{ArgumentLayout, InputClass, InputKind, InputPlace, Predicate};
 use kymo_units::ByteOrder;
 
-use super::fields::{FoundPath, TracepointFields, WatchKind, WatchableEvents, WatchedField};
-use super::program::{
-    CompiledCondition, CountingMaps, CountingPlan, ReadPart, TALLY_BYTES, UNBEGUN, UNPLACED, begun, counted,
-};
+use super::begins::{BegunThings, begin_programs, begins};
+use super::fields::{TracepointFields, WatchKind, WatchableEvents, WatchedField};
+use super::parts::{ReadPart, described, found, part};
+use super::program::{CompiledCondition, CountingMaps, CountingPlan, TALLY_BYTES, UNBEGUN, UNPLACED, counted};
 use super::{
     AnyInteger, BEGIN_KEYS_MAX, BUCKETS, WATCH_KEYS_MAX, WATCH_ROWS_MAX, WATCHED_EVENTS_MAX, WatchCondition, WatchCost,
-    WatchCounts, WatchPath, WatchRequest, WatchRow, WatchValue, WatchedBegin, WatchedEvent,
+    WatchCounts, WatchPath, WatchRequest, WatchRow, WatchValue, WatchedEvent,
 };
 use crate::error::KernelAction;
 use crate::linux::tables::{self, EntryBytes, ProgramRuns};
@@ -24,8 +24,6 @@ use crate::loading::{attach, load, map, told};
 use crate::perf_sched;
 use crate::thread_limit::{RecordedThreads, ThreadLimit};
 
-/// Things that have begun, at most.
-const BEGINS_MAX: u32 = 1 << 16;
 /// Bytes of the rows at most, with the numbers of each CPU.
 const ROWS_BYTES_MAX: usize = 256 << 20;
 /// Fields of a condition at most.
@@ -45,7 +43,7 @@ pub(crate) struct KernelCounts {
     /// Of each sum: whether it may be negative.
     signs: Vec<bool>,
     has_buckets: bool,
-    _begins: Option<OwnedFd>,
+    _begins: Option<BegunThings>,
     tally: OwnedFd,
     programs: Vec<Loaded>,
     /// The programs run as long as these are there.
@@ -76,16 +74,14 @@ impl KernelCounts {
         check(request)?;
         let events = WatchableEvents::of_this_kernel()?;
         let mut plans = plans(request, &events)?;
-        let mut begin_programs = begins(&request.begins, &events)?;
-        let ends = plans.iter_mut().filter_map(|(plan, _)| plan.since.as_mut());
-        level_parts(begin_programs.iter_mut().map(|(parts, _)| parts).chain(ends).collect())?;
+        let ends = plans.iter_mut().filter_map(|(plan, _)| plan.since.as_mut()).collect();
+        let (begins, mut programs) = begin_programs(&mut begins(&request.begins, &events)?, ends)?;
         let (keys, has_buckets) = (plans[0].0.keys.clone(), plans[0].0.histogram.is_some());
         let signs = signs(&plans);
         // The kernel has a value for each.
         let cpus = perf_sched::possible_cpus()?.len();
         let value_bytes = 8 * (1 + request.events[0].sums.len());
         let (counts, bytes) = counts_map((&keys, has_buckets), value_bytes, cpus, request)?;
-        let begins = begins_map(&begin_programs)?;
         let tally_shape = BpfMapShape {
             kind: MapKind::Array,
             key_bytes: 4,
@@ -97,17 +93,11 @@ impl KernelCounts {
         let tally = map(tally_shape, "kymo_tally")?;
         let maps = CountingMaps {
             counts: counts.as_fd(),
-            begins: begins.as_ref().map(AsFd::as_fd),
+            begins: begins.as_ref().map(BegunThings::of_programs),
             tally: tally.as_fd(),
             is_shared: plans.len() > 1,
             threads: limit,
         };
-        let mut programs = Vec::new();
-        for (parts, number) in &begin_programs {
-            let Some(begins) = maps.begins else { break };
-            let code = begun(parts, begins).map_err(|problem| problem.to_string())?;
-            programs.push(load(&code, "kymo_begin", *number)?);
-        }
         for (plan, number) in &plans {
             let code = counted(plan, maps).map_err(|problem| problem.to_string())?;
             programs.push(load(&code, "kymo_watch", *number)?);
@@ -289,53 +279,10 @@ fn level(plans: &mut [PlannedProgram]) -> Result<(), String> {
     Ok(())
 }
 
-/// A key of what has begun lies in the same way at all begins and ends: the kernel looks at as many bytes.
-pub(crate) fn level_parts(mut all: Vec<&mut Vec<ReadPart>>) -> Result<(), String> {
-    let Some(count) = all.first().map(|parts| parts.len()) else { return Ok(()) };
-    if count == 0 || all.iter().any(|parts| parts.len() != count) {
-        return Err("begin and end have at least one field in common, and the same number at all events".to_owned());
-    }
-    for key in 0..count {
-        let most = all.iter().map(|parts| parts[key].text).max().flatten();
-        for parts in &mut all {
-            if parts[key].text.is_some() != most.is_some() {
-                return Err("a field that is a number for one event and a text for another is not in common".to_owned());
-            }
-            parts[key].text = most;
-        }
-    }
-    Ok(())
-}
-
 /// Whether sums may be negative: unsigned numbers of fewer than 64 bits may be added to others.
 fn signs(plans: &[PlannedProgram]) -> Vec<bool> {
     let count = plans[0].0.sums.len();
     (0..count).map(|sum| plans.iter().any(|(plan, _)| plan.sums[sum].1)).collect()
-}
-
-pub(crate) fn described<'t>(
-    events: &'t WatchableEvents,
-    name: &str,
-    is_end: bool,
-) -> Result<TracepointFields<'t>, String> {
-    events.event(name, is_end).ok_or_else(|| format!("the kernel does not describe the tracepoint `{name}`"))
-}
-
-fn found(fields: &TracepointFields<'_>, path: &WatchPath) -> Result<WatchedField, String> {
-    match fields.find(path) {
-        FoundPath::Field(field) => Ok(field),
-        FoundPath::Compound(kind) => Err(format!("`{path}` is {kind}")),
-        FoundPath::Missing(_) => Err(format!("there is no field `{path}`")),
-    }
-}
-
-pub(crate) fn part(fields: &TracepointFields<'_>, path: &WatchPath) -> Result<ReadPart, String> {
-    let field = found(fields, path)?;
-    let text = match field.kind {
-        WatchKind::Text { capacity } => Some(capacity.next_multiple_of(8)),
-        WatchKind::Integer { .. } => None,
-    };
-    Ok(ReadPart { source: field.source, text })
 }
 
 /// An integer, and whether it may be negative.
@@ -401,33 +348,6 @@ fn fitting_rows(request: &WatchRequest, row_bytes: usize) -> Result<u32, String>
         return Ok(rows.min(fit));
     }
     Err(format!("{rows} rows of {row_bytes} bytes are too many: {fit} fit into {} MiB", ROWS_BYTES_MAX >> 20))
-}
-
-/// Keys of an event that begins something, and the number of the tracepoint's type.
-pub(crate) type PlannedBegin = (Vec<ReadPart>, u32);
-
-/// Programs of events that begin something.
-pub(crate) fn begins(begins: &[WatchedBegin], events: &WatchableEvents) -> Result<Vec<PlannedBegin>, String> {
-    let planned = |begin: &WatchedBegin| {
-        let fields = described(events, &begin.name, false)?;
-        let parts = begin.keys.iter().map(|path| part(&fields, path)).collect::<Result<Vec<_>, _>>()?;
-        Ok((parts, fields.number))
-    };
-    begins.iter().map(planned).collect()
-}
-
-/// The map of begun things, whose keys are all of the same size.
-pub(crate) fn begins_map(programs: &[PlannedBegin]) -> Result<Option<OwnedFd>, String> {
-    let Some((parts, _)) = programs.first() else { return Ok(None) };
-    let shape = BpfMapShape {
-        kind: MapKind::HashOfRecent,
-        key_bytes: parts.iter().map(ReadPart::bytes).sum(),
-        value_bytes: 8,
-        entries: BEGINS_MAX,
-        flags: 0,
-        inner: None,
-    };
-    map(shape, "kymo_begins").map(Some)
 }
 
 #[cfg(test)]

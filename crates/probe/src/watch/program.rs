@@ -8,39 +8,24 @@
 //! ```
 //!
 //! A row is one lookup: a histogram is in the key, so that a key has rows for the buckets that occur and no others. Each CPU has
-//! its own numbers in a row. What has begun stays in its map with the time 0 after its end: most keys come again, and putting one
-//! in and out takes longer than looking it up.
+//! its own numbers in a row. [`super::begins`] knows what has begun.
 
 use std::os::fd::BorrowedFd;
 
+use super::begins::BeginsOfPrograms;
 use super::fields::WatchSource;
+use super::parts::{ReadPart, StackOverflow, StackRoom, parts, update};
 use super::pieces::{self, PiecePlaces};
 use super::{BUCKET_BITS, BUCKETS};
-use crate::assembly::{BpfAssembly, Condition, KernelFunction, Label, R0, R1, R2, R3, R4, R6, R7, R8, STACK};
+use crate::assembly::{BpfAssembly, Condition, KernelFunction, Label, R0, R1, R2, R3, R4, R6, R8, STACK};
 use crate::thread_limit::{RecordedThreads, ThreadLimit};
 
-/// Bytes of the stack; the part that tests the condition needs the rest.
-const STACK_BYTES: i16 = 472;
 /// The kernel's word for an entry that must be new.
 const NEW: i32 = 1;
 /// Places of numbers in their map.
 pub(crate) const UNPLACED: usize = 0;
 pub(crate) const UNBEGUN: usize = 8;
 pub(crate) const TALLY_BYTES: u32 = 16;
-
-/// A value that is a part of a key, as it lies there.
-#[derive(Clone, Debug)]
-pub(crate) struct ReadPart {
-    pub(crate) source: WatchSource,
-    /// Bytes of a text; `None`: a number, of 8 bytes.
-    pub(crate) text: Option<u32>,
-}
-
-impl ReadPart {
-    pub(crate) fn bytes(&self) -> u32 {
-        self.text.unwrap_or(8)
-    }
-}
 
 /// A condition, and the values that it is about, one behind the other.
 #[derive(Clone, Debug)]
@@ -70,32 +55,12 @@ pub(super) struct CountingPlan {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CountingMaps<'a> {
     pub(super) counts: BorrowedFd<'a>,
-    pub(super) begins: Option<BorrowedFd<'a>>,
+    pub(super) begins: Option<BeginsOfPrograms<'a>>,
     pub(super) tally: BorrowedFd<'a>,
     /// Several programs add to a row: one may interrupt another on its CPU.
     pub(super) is_shared: bool,
     /// Only events of these threads are counted; `None`: all are.
     pub(super) threads: Option<&'a ThreadLimit>,
-}
-
-/// Too much for the stack of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the fields of this question take more than the {STACK_BYTES} bytes that a program of the kernel has: fewer texts take less"
-)]
-pub(crate) struct StackOverflow;
-
-/// Room on the stack, from its end.
-#[derive(Debug, Default)]
-pub(crate) struct StackRoom(i16);
-
-impl StackRoom {
-    /// The lowest address of so many bytes, at a multiple of 8.
-    pub(crate) fn take(&mut self, bytes: u32) -> Result<i16, StackOverflow> {
-        let bytes = i16::try_from(bytes.next_multiple_of(8)).map_err(|_| StackOverflow)?;
-        self.0 = self.0.checked_add(bytes).filter(|used| *used <= STACK_BYTES).ok_or(StackOverflow)?;
-        Ok(-self.0)
-    }
 }
 
 /// Writes the program of an event that is counted.
@@ -144,56 +109,18 @@ pub(super) fn counted(plan: &CountingPlan, maps: CountingMaps<'_>) -> Result<Vec
     Ok(code.finish())
 }
 
-/// Writes the program of an event that begins something.
-pub(crate) fn begun(keys: &[ReadPart], begins: BorrowedFd<'_>) -> Result<Vec<[u8; 8]>, StackOverflow> {
-    let mut room = StackRoom::default();
-    let places = PiecePlaces { scratch: room.take(8)?, took: room.take(8)?, event: 0 };
-    let key = room.take(keys.iter().map(ReadPart::bytes).sum())?;
-    let mut code = BpfAssembly::default();
-    let (new, end) = (code.label(), code.label());
-    code.copy(R6, R1);
-    parts(&mut code, keys, key, places);
-    code.look_up(begins, key);
-    code.copy(R7, R0);
-    code.jump_if(Condition::Equal, R7, 0, new);
-    code.call(KernelFunction::Nanos);
-    code.store((R7, 0), R0, 8);
-    code.jump(end);
-    code.place(new);
-    code.call(KernelFunction::Nanos);
-    code.store((STACK, places.took), R0, 8);
-    update(&mut code, begins, key, places.took, 0);
-    code.place(end);
-    code.exit();
-    Ok(code.finish())
-}
-
-/// Puts values one behind the other.
-pub(crate) fn parts(code: &mut BpfAssembly, parts: &[ReadPart], base: i16, places: PiecePlaces) {
-    let mut at = base;
-    for part in parts {
-        match part.text {
-            Some(capacity) => pieces::text(code, &part.source, at, capacity, places),
-            None => pieces::number(code, &part.source, at, places),
-        }
-        at += part.bytes() as i16;
-    }
-}
-
 /// How long it took, or to `unbegun`.
 fn took(
     code: &mut BpfAssembly,
     keys: &[ReadPart],
-    begins: BorrowedFd<'_>,
+    begins: BeginsOfPrograms<'_>,
     unbegun: Label,
     room: &mut StackRoom,
     places: PiecePlaces,
 ) -> Result<(), StackOverflow> {
-    let key = room.take(keys.iter().map(ReadPart::bytes).sum())?;
     code.call(KernelFunction::Nanos);
     code.copy(R8, R0);
-    parts(code, keys, key, places);
-    code.look_up(begins, key);
+    begins.look_up(code, keys, room, places)?;
     code.jump_if(Condition::Equal, R0, 0, unbegun);
     code.load(R1, (R0, 0), 8);
     code.jump_if(Condition::Equal, R1, 0, unbegun);
@@ -290,14 +217,4 @@ fn add(
         }
     }
     Ok(())
-}
-
-pub(crate) fn update(code: &mut BpfAssembly, map: BorrowedFd<'_>, key: i16, value: i16, flag: i32) {
-    code.map(R1, map);
-    for (register, place) in [(R2, key), (R3, value)] {
-        code.copy(register, STACK);
-        code.add(register, place.into());
-    }
-    code.set(R4, flag);
-    code.call(KernelFunction::Update);
 }

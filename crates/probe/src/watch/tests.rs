@@ -97,6 +97,79 @@ fn durations_are_in_a_histogram() {
     }
 }
 
+/// A begin is known wherever its thread has gone until the end: this call moves its caller to another CPU.
+#[test]
+fn durations_of_threads_that_move_are_known() {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    let all = sched_getaffinity(None).expect("it is known");
+    let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| all.is_set(*cpu)).take(2).collect();
+    let [first, second] = cpus[..] else { return println!("ONE CPU HERE: not run") };
+    let keys = || vec![path("tid")];
+    let ends = WatchedEvent {
+        condition: own(),
+        keys: vec![path("id"), path("cpu_id")],
+        sums: vec![path("took")],
+        since: Some(keys()),
+        ..event("sys_exit")
+    };
+    let begins = WatchedBegin { name: "sys_enter".to_owned(), keys: keys() };
+    let Some(counting) = begin(vec![ends], vec![begins], 10_000) else { return };
+    for number in 0..101 {
+        let mut one = CpuSet::new();
+        one.set(if number % 2 == 0 { first } else { second });
+        sched_setaffinity(None, &one).expect("they are ours");
+    }
+    let counts = counts(&counting);
+    sched_setaffinity(None, &all).expect("they are ours");
+    let of = |cpu: usize| {
+        let keys = [libc::SYS_sched_setaffinity, cpu as i64].map(WatchValue::Number);
+        counts.rows.iter().find(|row| row.keys == keys)
+    };
+    let [first, second] = [of(first), of(second)].map(|row| row.map(|row| (row.count, row.sums[0].0 > 0)));
+    assert_eq!((first, second), (Some((51, true)), Some((50, true))), "{counts:?}");
+    assert_eq!((counts.unplaced, counts.missed), (0, 0));
+}
+
+/// Threads remember their own begins, in any number, and other keys are remembered apart.
+#[test]
+fn begins_are_those_of_a_thread_or_of_a_key() {
+    for others in [&[][..], &["pid"]] {
+        let keys = || ["tid"].iter().chain(others).map(|key| path(key)).collect::<Vec<_>>();
+        let own_process = ConditionTree::Compare(
+            kymo_ir::predicate::Relation::Equal.into(),
+            ConditionNumber::Input(0),
+            ConditionNumber::Integer(AnyInteger(std::process::id().into())),
+        );
+        let ends = WatchedEvent {
+            condition: Some(WatchCondition { inputs: vec![path("pid")], tree: own_process }),
+            keys: vec![path("tid"), path("id")],
+            histogram: Some(path("took")),
+            since: Some(keys()),
+            ..event("sys_exit")
+        };
+        let begins = WatchedBegin { name: "sys_enter".to_owned(), keys: keys() };
+        let Some(counting) = begin(vec![ends], vec![begins], 50_000) else { return };
+        let tid = || rustix::thread::gettid().as_raw_nonzero().get();
+        let of_threads: Vec<i32> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (1..=40).map(|number| scope.spawn(move || (ask(number), tid()).1)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("it ends")).collect()
+        });
+        let counts = counts(&counting);
+        let of = |tid: i32| {
+            let keys = [i64::from(tid), libc::SYS_getppid].map(WatchValue::Number);
+            counts.rows.iter().filter(|row| row.keys == keys).map(|row| row.count).sum::<u64>()
+        };
+        let mut all: Vec<i32> = of_threads.clone();
+        all.sort_unstable();
+        all.dedup();
+        // A thread may have the number of one that has ended.
+        if all.len() == of_threads.len() {
+            assert!((1..).zip(&of_threads).all(|(number, tid)| of(*tid) == number), "{others:?}: {counts:?}");
+        }
+        assert_eq!(all.iter().map(|tid| of(*tid)).sum::<u64>(), 40 * 41 / 2, "{others:?}");
+    }
+}
+
 /// The kernel puts numbers where [`bucket_of`] does, for all lengths of numbers, and negative ones apart.
 #[test]
 fn buckets_are_those_of_the_kernel() {
