@@ -188,6 +188,8 @@ struct SoFar {
     progress: HashMap<u64, DrainProgress>,
     triggers: SessionTriggers,
     rules: SessionRules,
+    /// Programs that have ended, and left maps of users' objects.
+    maps_left: u64,
 }
 
 /// How long the client that waits for a session has to find the next recorder.
@@ -291,6 +293,7 @@ impl RecordingSession {
             progress,
             triggers,
             rules,
+            maps_left,
         } = kept.so_far;
         if began_ns > 0 {
             session.began_ns = began_ns;
@@ -302,6 +305,12 @@ impl RecordingSession {
         (session.triggers, session.rules) = (triggers, rules);
         session.choosing.rules = session.rules.all().to_vec();
         session.choosing.removed_rules = session.rules.removed_options();
+        if maps_left > 0 {
+            session.more_contents = maps_left;
+            session.problem(format!(
+                "the recorder was killed, and had the maps of programs that ended before: {maps_left}"
+            ));
+        }
         session.flush = flush;
         session.choosing.watched = session.triggers.rules();
         session.trace = trace.unwrap_or(session.trace);
@@ -353,6 +362,7 @@ impl RecordingSession {
             progress: self.progress.clone(),
             triggers: self.triggers.clone(),
             rules: self.rules.clone(),
+            maps_left: self.contents.len() as u64 + self.more_contents,
         };
         let (options, earliest, recorders) = (self.options.clone(), self.earliest, self.recorders);
         let kept = SavedSession { boot: boot(), options, earliest, recorders, so_far };

@@ -456,3 +456,51 @@ fn sessions_that_end_by_themselves_tell_their_maps() {
     let summary: Value = serde_json::from_str(&text).expect("it is an object");
     assert!(maps(&summary).contains_key("totals"), "{summary}");
 }
+
+/// A recorder that was killed has had the maps of programs that ended before. The next one has those of programs that go on.
+#[test]
+fn maps_that_went_with_a_recorder_are_told() {
+    let Some(object) = compiled(JOBS) else { return };
+    let place = Place::new();
+    let (mut first, mut second) = (place.program(), place.program());
+    let file = object.path("programs.o").display().to_string();
+    let pids = [first.pid, second.pid].map(|pid| pid.to_string());
+    let words = [
+        "record",
+        "--detach",
+        "--name",
+        "kept",
+        "--output",
+        "t",
+        "--bpf",
+        &file,
+        "--process",
+        &pids[0],
+        "--process",
+        &pids[1],
+    ];
+    place.says(&words, 0);
+    first.tell("begin 2");
+    second.tell("begin 3");
+    let pid = pids[0].clone();
+    assert!(first.end().status.success());
+    let is_there =
+        || place.json(&["status", "--json", &pid])["programs"].as_array().is_some_and(|found| !found.is_empty());
+    crate::recorded::until(|| !is_there());
+    assert_eq!(place.json(&["status", "--maps", "--json", &pid])[0]["objects"].as_array().map(Vec::len), Some(1));
+    // Its state is kept ten times a second.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert!(crate::resumed::kill_recorder(&place));
+    assert!(place.says(&["sessions"], 0).contains("session kept"));
+    second.tell("begin 5");
+    let summary = &place.json(&["stop", "kept", "--json"])[0];
+    assert_eq!(summary["objects"].as_array().map(Vec::len), Some(1), "{summary}");
+    let totals = maps(summary)["totals"].clone();
+    assert_eq!(totals[0]["value"]["begins"], 2, "{totals}");
+    assert_eq!(summary["more_objects"], 1, "{summary}");
+    let problems = summary["problems"].as_array().expect("a list");
+    let told = problems.iter().filter(|problem| {
+        problem.as_str().is_some_and(|text| text.contains("the maps of programs that ended before: 1"))
+    });
+    assert_eq!(told.count(), 1, "{summary}");
+}
