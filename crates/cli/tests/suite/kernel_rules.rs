@@ -165,7 +165,8 @@ fn running_percentiles_of_any_pair_are_kept() {
     let summary = sleeper.place.json(&words);
     let told = Sleeper::rule(&summary);
     let (kept, let_go) = (number(&told["kept"]), number(&told["let_go"]));
-    assert!(kept >= 2 && let_go >= 5 && (60..200).contains(&(kept + let_go)), "about a half: {told}");
+    // A thread that is woken before it has gone to sleep is not switched to.
+    assert!(kept >= 2 && let_go >= 5 && (50..200).contains(&(kept + let_go)), "about a half: {told}");
     assert!(number(&told["running_ns"]) > 0, "{told}");
     let switches = events(&sleeper.place, "trace");
     let switches: Vec<&Value> = switches.iter().filter(|event| name(event) == "sched_switch").collect();
