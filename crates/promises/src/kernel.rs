@@ -2,10 +2,10 @@
 //! is as its fields say, to the last byte.
 //!
 //! ```text
-//! descriptions, with an empty line and `--` between them │ 0 │ page, and records of texts
+//! descriptions, with an empty line and `--` between them │ 0 │ page, and records of all other sources: texts, call stacks, switches
+//!                                                            │ of perf, and the state of the system
 //! ```
 
-use kymo_format::model::{FieldClass, FieldKind};
 use kymo_ftrace::format::EventFormat;
 use kymo_ftrace::stacks::{StackRecord, lost_record, next_record};
 use kymo_ftrace::texts::KnownTexts;
@@ -13,7 +13,10 @@ use kymo_ftrace::{
     ARGUMENTS_MAX, CallTable, EVENT_HEAD_BYTES, EventCatalog, KernelThreads, Page, PageLayout, RecordContext,
 };
 
-use crate::kernel_texts;
+#[cfg(target_os = "linux")]
+use crate::kernel_state;
+use crate::measured::measured;
+use crate::{kernel_switches, kernel_texts};
 
 /// Between two descriptions.
 const BETWEEN: &str = "\n--\n";
@@ -43,9 +46,12 @@ pub fn hold(data: &[u8]) -> u64 {
         }
     }
     let (mut threads, mut events) = (KernelThreads::default(), 0);
-    let joined = kernel_texts::hold(data.get(end + 1..).unwrap_or_default());
-    stacks(data.get(end + 1..).unwrap_or_default());
-    let Ok(page) = Page::read(PageLayout::default(), data.get(end + 1..).unwrap_or_default()) else { return joined };
+    let records = data.get(end + 1..).unwrap_or_default();
+    let joined = kernel_texts::hold(records) + kernel_switches::hold(records);
+    #[cfg(target_os = "linux")]
+    let joined = joined + kernel_state::hold(records);
+    stacks(records);
+    let Ok(page) = Page::read(PageLayout::default(), records) else { return joined };
     for record in page.records() {
         let Ok(record) = record else { return joined + events };
         let Ok(Some(number)) = catalog.plan(0, record.bytes, table, &mut threads) else { continue };
@@ -65,34 +71,6 @@ pub fn hold(data: &[u8]) -> u64 {
         }
     }
     joined + events
-}
-
-/// Bytes of a field; `None`: there are fewer. `members` are the values of numbers before it.
-fn measured(class: &FieldClass, bytes: &[u8], members: &mut Vec<u64>) -> Option<usize> {
-    let length = match &class.kind {
-        FieldKind::Integer(integer) => {
-            let length = integer.bits.length as usize / 8;
-            let value = bytes.get(..length)?.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
-            members.push(value);
-            length
-        }
-        FieldKind::StaticText(text) => text.length as usize,
-        FieldKind::NullTerminatedText(_) => bytes.iter().position(|byte| *byte == 0)? + 1,
-        FieldKind::StaticArray(array) => array.length as usize * measured(&array.element, &[0; 8], &mut Vec::new())?,
-        FieldKind::DynamicArray(array) => {
-            // Its length is the member before it.
-            *members.last()? as usize * measured(&array.element, &[0; 8], &mut Vec::new())?
-        }
-        FieldKind::Structure(structure) => {
-            let mut at = 0;
-            for member in &structure.members {
-                at += measured(&member.class, bytes.get(at..)?, members)?;
-            }
-            at
-        }
-        other => panic!("no field of the kernel is {other:?}"),
-    };
-    (length <= bytes.len()).then_some(length)
 }
 
 /// Inputs to begin with.
@@ -163,9 +141,17 @@ pub fn seeds() -> Vec<Vec<u8>> {
         .map(String::as_str)
         .chain([descriptions.join(BETWEEN).as_str()])
         .map(|text| [text.as_bytes(), b"\0", &page].concat())
-        .chain(kernel_texts::seeds().into_iter().map(|records| [b"\0", &records[..]].concat()))
+        .chain(other_seeds().into_iter().map(|records| [b"\0", &records[..]].concat()))
         .chain([[b"\0", &stack_records()[..]].concat()])
         .collect()
+}
+
+/// Records of other sources.
+fn other_seeds() -> Vec<Vec<u8>> {
+    let seeds = [kernel_texts::seeds(), kernel_switches::seeds()].concat();
+    #[cfg(target_os = "linux")]
+    let seeds = [seeds, kernel_state::seeds()].concat();
+    seeds
 }
 
 /// Any bytes are records of call stacks, up to one that is not whole; none has more addresses or a longer path than it has bytes.

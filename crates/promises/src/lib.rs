@@ -36,8 +36,12 @@ pub mod images;
 pub mod imports;
 pub mod index;
 pub mod kernel;
+#[cfg(target_os = "linux")]
+mod kernel_state;
+mod kernel_switches;
 mod kernel_texts;
 pub mod machine;
+mod measured;
 pub mod metadata;
 pub mod native;
 pub mod objects;
