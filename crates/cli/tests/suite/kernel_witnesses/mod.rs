@@ -61,7 +61,7 @@ fn has_tool(tool: &str, word: &str) -> bool {
     is_here
 }
 
-/// What the load said, and the summary behind it: nothing was lost.
+/// The output of the load, and the summary behind it: nothing was lost.
 fn told(output: &Output) -> (String, Value) {
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout.clone()).expect("it is text");

@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 
@@ -83,15 +84,20 @@ struct SecondBuffer {
     name: String,
 }
 
+/// About the calls of the burst alone.
+const FILTER: [&str; 2] = ["--kernel-filter", "event.name == \"syscall_entry_io_destroy\""];
+
 impl SecondBuffer {
-    fn begin() -> Self {
-        let name = format!("witness-{}", std::process::id());
+    /// With these events, and so many KiB for each CPU.
+    fn of(events: &[&str], size: &str) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let name = format!("witness-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = Path::new("/sys/kernel/tracing/instances").join(&name);
         std::fs::create_dir(&path).expect("root may do that");
         let this = Self { path, name };
         this.set("trace_clock", "mono");
-        this.set("buffer_size_kb", "16384");
-        RECORDED.iter().for_each(|event| this.set(&format!("events/{event}/enable"), "1"));
+        this.set("buffer_size_kb", size);
+        events.iter().for_each(|event| this.set(&format!("events/{event}/enable"), "1"));
         this
     }
 
@@ -135,7 +141,7 @@ fn events_of_a_cpu_are_those_of_trace_cmd() {
         return;
     }
     let first = first_mark();
-    let second = SecondBuffer::begin();
+    let second = SecondBuffer::of(&RECORDED, "16384");
     let words =
         ["record", "--kernel=sched,syscalls,irq,timer:*", "--kernel-buffer", "16MiB", "--json", "--output", "trace"];
     let mut command = place.kymo(&words);
@@ -155,6 +161,49 @@ fn events_of_a_cpu_are_those_of_trace_cmd() {
     let of = |start: &str| inner.iter().filter(|(key, _)| key.starts_with(start)).map(|(_, count)| count).sum::<u64>();
     assert!(of("sys_enter") >= 4000 + 200 + 300 && of("sys_exit") >= 4500, "{inner:?}");
     assert!(of("sched_switch") >= 400 && of("sched_waking") >= 300 && of("hrtimer_expire_entry") >= 200, "{inner:?}");
+}
+
+/// Makes as many calls as it has to, which nothing else here makes, without a rest.
+const BURST: &str = r#"
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    for (long n = count > 1 ? atol(words[1]) : 0; n > 0; n--) syscall(SYS_io_destroy, n);
+    return 0;
+}
+"#;
+const CALLS: u64 = 200_000;
+
+/// Buffers that are too small for a load: in each, its events and those that were lost are all that there were.
+#[test]
+fn losses_are_counted_to_the_last() {
+    let Some((place, program)) = load("burst", BURST, &[]) else { return };
+    if !has_tool("trace-cmd", "--version") {
+        return;
+    }
+    let second = SecondBuffer::of(&[], "64");
+    let explained =
+        place.json(&["record", "--kernel=raw_syscalls:sys_enter", FILTER[0], FILTER[1], "--explain", "--json"]);
+    let condition = explained[0]["kernel"].as_str().expect("the kernel asks for the call").to_owned();
+    second.set("events/raw_syscalls/sys_enter/filter", &condition);
+    second.set("events/raw_syscalls/sys_enter/enable", "1");
+    let words =
+        ["record", "--kernel=raw_syscalls:sys_enter", FILTER[0], FILTER[1], "--kernel-buffer", "64KiB", "--json"];
+    let mut command = place.kymo(&words);
+    let output = command.args(["--output", "trace", "--"]).arg(&program).arg(CALLS.to_string()).output();
+    let (report, their_lost) = second.end(&place);
+    let output = output.expect("it starts");
+    assert!(output.status.success(), "{output:?}");
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let lost = summary["kernel"]["lost"].as_u64().expect("it is a number");
+    let events = place.json(&["count", "--json", "--event", "syscall_entry_io_destroy", "trace"]);
+    assert_eq!(events["events"].as_u64().map(|events| events + lost), Some(CALLS), "{lost} lost: {summary}");
+    let theirs = report.lines().filter_map(record).filter(|record| record.1 == "sys_enter").count() as u64;
+    assert_eq!(theirs + their_lost, CALLS, "{their_lost} lost");
+    // Otherwise nothing was tested.
+    assert!(lost > 0 && their_lost > 0, "{lost} and {their_lost} lost");
 }
 
 fn is_among(what: &str, inner: &EventCounts, outer: &EventCounts) {
