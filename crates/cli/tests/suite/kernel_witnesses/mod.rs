@@ -40,7 +40,10 @@ fn first_mark() -> u64 {
 
 /// A load, and where it is recorded; `None`: it was said why not.
 fn load(name: &str, source: &str, words: &[&str]) -> Option<(Place, PathBuf)> {
-    let place = Place::new();
+    load_in(Place::new(), name, source, words)
+}
+
+fn load_in(place: Place, name: &str, source: &str, words: &[&str]) -> Option<(Place, PathBuf)> {
     if !can_record(&place) {
         return None;
     }
