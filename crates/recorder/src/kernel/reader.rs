@@ -32,6 +32,11 @@ const BATCH: usize = 64 << 10;
 const WAITING_MAX: u64 = 256 << 20;
 /// Bytes before a page's records.
 const HEAD: usize = 16;
+/// Bits of the number before them: events were lost before the page, and how many stands behind its records.
+const LOST: u64 = 1 << 31;
+const LOST_STORED: u64 = 1 << 30;
+/// Bytes of that number.
+const LOST_BYTES: usize = 8;
 
 /// Reads rings.
 #[derive(Debug)]
@@ -75,6 +80,8 @@ struct Ring {
     pages: File,
     counts: File,
     spool: Arc<PageSpool>,
+    /// Overwritten events that pages have told until now; `None`: those that an earlier recorder has read told some, too.
+    told: Option<u64>,
 }
 
 /// Counts of a ring, as the kernel tells them.
@@ -82,6 +89,8 @@ struct Ring {
 struct RingCounts {
     /// Events that were overwritten or dropped.
     lost: u64,
+    /// Events that were overwritten.
+    overwritten: u64,
     /// Events that were read.
     read: u64,
 }
@@ -96,14 +105,17 @@ impl RingReader {
         beside: BesidePages,
     ) -> Self {
         let rings = rings.into_iter().zip(spools);
-        let ring = |(RingFiles { cpu: CpuFiles { pages, counts, .. }, .. }, spool)| Ring { pages, counts, spool };
+        let ring = |(RingFiles { cpu: CpuFiles { pages, counts, .. }, .. }, spool)| {
+            let ring = Ring { pages, counts, spool, told: None };
+            Ring { told: (ring.counts() == RingCounts::default()).then_some(0), ..ring }
+        };
         let rings = rings.map(ring);
         Self { rings: rings.collect(), page_bytes: page_bytes as usize, clock, kept_bytes, beside }
     }
 
     /// Reads until the recording is over, and then the rest.
     pub(super) fn run(mut self, shared: &KernelShared, requests: &Receiver<ReadRequest>) {
-        let mut batch = vec![0; BATCH.max(PAGE_HEAD + self.page_bytes)];
+        let mut batch = vec![0; BATCH.max(PAGE_HEAD + self.page_bytes + LOST_BYTES)];
         let (mut cpu_ns, mut looks) = (0, 0_u32);
         let _is_read = EndOfReading(shared);
         loop {
@@ -222,12 +234,12 @@ impl Ring {
         let now = clock::ticks(clock);
         loop {
             let (mut used, mut is_empty) = (0, false);
-            while used + PAGE_HEAD + page_bytes <= batch.len() {
-                let page = &mut batch[used + PAGE_HEAD..used + PAGE_HEAD + page_bytes];
-                match (&self.pages).read(page) {
+            while used + PAGE_HEAD + page_bytes + LOST_BYTES <= batch.len() {
+                let page = &mut batch[used + PAGE_HEAD..used + PAGE_HEAD + page_bytes + LOST_BYTES];
+                match (&self.pages).read(&mut page[..page_bytes]) {
                     Ok(0) => is_empty = true,
                     Ok(bytes) => {
-                        let (bytes, begin) = (used_bytes(&page[..bytes]), page_begin(page));
+                        let (bytes, begin) = (self.with_losses(page, bytes), page_begin(page));
                         batch[used..used + 4].copy_from_slice(&(bytes as u32).to_le_bytes());
                         batch[used + 4..used + PAGE_HEAD].copy_from_slice(&clock::ticks(clock).to_le_bytes());
                         used += PAGE_HEAD + bytes;
@@ -254,6 +266,28 @@ impl Ring {
         }
     }
 
+    /// Bytes of a page that was just read, up to its last record and the number of events that were lost before it. The kernel leaves that
+    /// number out where its page has no room. It counts all overwritten events of the ring, so those that no page has told were lost before
+    /// this one. Some of them may have been overwritten since the page was read: then the next page tells as many less.
+    fn with_losses(&mut self, page: &mut [u8], bytes: usize) -> usize {
+        let commit = number(page, 8);
+        let at = HEAD + (commit & (LOST_STORED - 1)) as usize;
+        if commit & LOST == 0 || at > bytes {
+            return used_bytes(&page[..bytes]);
+        }
+        let stored = (commit & LOST_STORED != 0 && at + LOST_BYTES <= bytes).then(|| number(page, at));
+        let overwritten = self.counts().overwritten;
+        let untold = self.told.filter(|_| overwritten > 0).map(|told| overwritten.saturating_sub(told));
+        let lost = match (stored, untold) {
+            (Some(stored), Some(untold)) => stored.min(untold),
+            (stored, untold) => stored.or(untold).unwrap_or(1),
+        };
+        self.told = Some(self.told.map_or(overwritten, |told| told.saturating_add(lost)));
+        page[8..16].copy_from_slice(&(commit | LOST_STORED).to_le_bytes());
+        page[at..at + LOST_BYTES].copy_from_slice(&lost.to_le_bytes());
+        at + LOST_BYTES
+    }
+
     fn counts(&self) -> RingCounts {
         let mut text = [0; 1024];
         let bytes = self.counts.read_at(&mut text, 0).unwrap_or(0);
@@ -262,7 +296,9 @@ impl Ring {
             let line = text.lines().find_map(|line| line.strip_prefix(name));
             line.and_then(|rest| rest.trim_start_matches(':').trim().parse::<u64>().ok()).unwrap_or(0)
         };
-        RingCounts { lost: of("overrun") + of("commit overrun") + of("dropped events"), read: of("read events") }
+        let overwritten = of("overrun");
+        let lost = overwritten + of("commit overrun") + of("dropped events");
+        RingCounts { lost, overwritten, read: of("read events") }
     }
 }
 
@@ -271,10 +307,14 @@ pub(super) fn page_begin(page: &[u8]) -> u64 {
     page.first_chunk().map_or(u64::MAX, |bytes| u64::from_le_bytes(*bytes))
 }
 
+/// The number at a place; 0: there is none.
+fn number(page: &[u8], at: usize) -> u64 {
+    page.get(at..).and_then(|bytes| bytes.first_chunk()).map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
 /// Bytes of a page up to its last record, and the number of lost events behind it.
 fn used_bytes(page: &[u8]) -> usize {
-    let commit = page.get(8..16).and_then(|bytes| bytes.first_chunk()).map_or(0, |bytes| u64::from_le_bytes(*bytes));
-    let records = (commit & ((1 << 30) - 1)) as usize;
+    let records = (number(page, 8) & (LOST_STORED - 1)) as usize;
     HEAD.saturating_add(records).saturating_add(8).min(page.len())
 }
 

@@ -206,6 +206,8 @@ fn losses_are_counted_to_the_last() {
     let lost = summary["kernel"]["lost"].as_u64().expect("it is a number");
     let events = place.json(&["count", "--json", "--event", "syscall_entry_io_destroy", "trace"]);
     assert_eq!(events["events"].as_u64().map(|events| events + lost), Some(CALLS), "{lost} lost: {summary}");
+    // Its packets tell the same.
+    assert_eq!(events["events_discarded"], lost, "{summary}");
     let theirs = report.lines().filter_map(record).filter(|record| record.1 == "sys_enter").count() as u64;
     assert_eq!(theirs + their_lost, CALLS, "{their_lost} lost");
     // Otherwise nothing was tested.
