@@ -3,8 +3,8 @@
 
     kernel_filter.py --kymo KYMO [--rounds 9]
 
-A program makes system calls on one CPU while kymo records the begin of each, with a filter of 0, 1, 10 or 50 comparisons, all of
-which are asked. Each round does each job once, in turn; the result is the median over the rounds, and goes to
+A program makes system calls on one CPU while kymo records the begin of each, with a filter of 0, 1, 10 or 50 comparisons with
+numbers of threads, in whose midst that of the program is, so that no comparison with the least and the greatest decides. Each round does each job once, in turn; the result is the median over the rounds, and goes to
 bench/results/kernel-filter-MACHINE-DATE.md.
 
     kept       all of them are true, and have to be: how much longer a call takes than with a record of each and no filter
@@ -28,12 +28,19 @@ BUILT = run.STORE / "kernel"
 CALLS = 1_000_000
 COUNTS = (1, 10, 50)
 REQUIRED = {1: (5, 2, 28), 10: (20, 10, 75), 50: (60, 40, 289)}
-# No thread has such a number, and no two follow each other: they would be one comparison.
-FIRST_THREAD = 5_000_000
 
 
-def comparisons(count, is_kept):
-    each = [f"tid {'!=' if is_kept else '=='} {FIRST_THREAD + 2 * number}" for number in range(count)]
+def free_numbers():
+    """The first of numbers that no thread has now, twice as many as comparisons."""
+    most = int(pathlib.Path("/proc/sys/kernel/pid_max").read_text())
+    wide = 2 * max(COUNTS) + 2
+    free = (first for first in range(most - 2 * wide, 1000, -wide) if not any(os.path.exists(f"/proc/{first + more}") for more in range(wide)))
+    return next(free)
+
+
+def comparisons(first, count, is_kept):
+    """No two numbers follow each other: they would be one comparison."""
+    each = [f"tid {'!=' if is_kept else '=='} {first + 2 * number}" for number in range(count)]
     return (" && " if is_kept else " || ").join(each)
 
 
@@ -45,22 +52,23 @@ def alone():
     return nanos(subprocess.run([BUILT / "calls", str(CALLS)], capture_output=True, text=True, check=True).stdout)
 
 
-def recorded(command, folder, filter_text):
+def recorded(command, folder, filter_text, thread):
     trace = folder / "trace"
     shutil.rmtree(trace, ignore_errors=True)
     words = [command, "record", "--kernel=raw_syscalls:sys_enter", "--kernel-texts=none", "--kernel-buffer=64MiB", "--output", trace]
     words += ["--kernel-filter", filter_text] if filter_text else []
-    done = subprocess.run([*words, "--", BUILT / "calls", str(CALLS)], capture_output=True, text=True, check=True)
+    done = subprocess.run([*words, "--", BUILT / "calls", str(CALLS), str(thread)], capture_output=True, text=True, check=True)
     return nanos(done.stdout)
 
 
 def jobs(command, folder):
+    first = free_numbers()
     yield "no recorder", alone
-    yield "no filter", lambda: recorded(command, folder, None)
+    yield "no filter", lambda: recorded(command, folder, None, first + 1)
     for count in COUNTS:
         for is_kept in (True, False):
-            text = comparisons(count, is_kept)
-            yield f"{count}, {'kept' if is_kept else 'let go'}", lambda text=text: recorded(command, folder, text)
+            text, thread = comparisons(first, count, is_kept), first + count // 2 * 2 + 1
+            yield f"{count}, {'kept' if is_kept else 'let go'}", lambda text=text, thread=thread: recorded(command, folder, text, thread)
 
 
 def main():

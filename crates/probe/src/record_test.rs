@@ -18,6 +18,8 @@
 //! assert!(vec(RecordRelation::Equal, 1 << 32).text(&format).is_err());
 //! ```
 
+mod search;
+
 use kymo_ftrace::format::{EventFormat, FormatField, FormatShape};
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +28,7 @@ pub const FILTER_BYTES_MAX: usize = 4000;
 /// Bytes of a text in it at most.
 pub const FILTER_TEXT_MAX: usize = 200;
 /// Nested conditions at most.
-const DEPTH_MAX: usize = 16;
+const DEPTH_MAX: usize = 32;
 /// The field of all events that tells the CPU.
 pub const CPU_FIELD: &str = "CPU";
 
@@ -426,7 +428,7 @@ mod tests {
             RecordTest::Bits { field: "flags".to_owned(), mask: 0, is_any: true },
             RecordTest::always(),
             RecordTest::All(vec![RecordTest::never(), number("prio", RecordRelation::Less, 1)]),
-            (0..20).fold(number("prio", RecordRelation::Less, 1), |test, _| RecordTest::All(vec![test])),
+            (0..40).fold(number("prio", RecordRelation::Less, 1), |test, _| RecordTest::All(vec![test])),
             RecordTest::Any((0..400).map(|value| number("prio", RecordRelation::Equal, value)).collect()),
         ];
         for test in unsound {

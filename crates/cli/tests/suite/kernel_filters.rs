@@ -44,7 +44,7 @@ int main(void) {
 "#;
 
 /// Filters: the events, the expression, how reading names these events, and where it runs.
-const FILTERS: [(&str, &str, &str, &str); 12] = [
+const FILTERS: [(&str, &str, &str, &str); 14] = [
     ("sys_exit", "ret < 0 && ret != -11", "syscall_exit_*|compat_syscall_exit_*", "kernel"),
     ("syscall_entry_*", "filename == \"*nonexist*\" || fd == -1", "syscall_entry_*|compat_syscall_entry_*", "both"),
     ("sched_switch", "next_comm == \"fed*\" || prev_prio < 20 && next_tid != 0", "sched_switch", "kernel"),
@@ -56,6 +56,19 @@ const FILTERS: [(&str, &str, &str, &str); 12] = [
     ("softirq_*", "!(vec & 6) && vec <= 9000000000", "irq_softirq_*", "kernel"),
     ("irq:*", "(cpu_id & 1 || vec == 9) && vec != 1", "irq_*", "both"),
     ("!sched_*,!task_*", "event.name == \"syscall_*_read\" || event.name == \"irq*\"", "", "both"),
+    // The kernel is asked as in a search of these numbers.
+    (
+        "sys_exit",
+        "ret in (-9223372036854775808..-4094, -2, -9, -13, 0..1, 3..4, 7, 9, 11, 32..64, 9223372036854775807) && ret != 4",
+        "syscall_exit_*|compat_syscall_exit_*",
+        "kernel",
+    ),
+    (
+        "sched_switch",
+        "!(next_tid in (0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) || prev_tid in (0..3, 5, 7, 9, 11))",
+        "sched_switch",
+        "kernel",
+    ),
     ("irq:*,sched_switch", "cpu_id == 0 && (prev_state == 0 || irq > 3)", "", "both"),
 ];
 
@@ -207,6 +220,14 @@ fn places_are_told_and_mistakes_refused() {
     assert_eq!(status, Some(0));
     assert!(text.starts_with("13 tracepoints: 1 filtered by the kernel, 12 recorded whole\n"), "{text}");
     assert!(text.contains("\nsched:sched_switch  kernel  prev_prio < 120 && prev_comm ~ \"k*r\"\n"), "{text}");
+    let (_, text, _) = explain("sched_switch when next_tid in (2, 4, 6, 8, 10) && next_tid > 3", &[]);
+    let searched = "next_pid >= 4 && next_pid <= 10 && (next_pid >= 8 || next_pid == 4 || next_pid == 6) && \
+                    (next_pid <= 7 || next_pid == 8 || next_pid == 10)";
+    assert!(text.contains(&format!("\nsched:sched_switch  kernel  {searched}\n")), "{text}");
+    let other = ["--kernel-filter", "sched_switch when next_tid < 5"];
+    let (_, text, _) = explain("sched_switch when next_tid > 4", &other);
+    let never = "1 never recorded, because no number is as the filter wants it: sched:sched_switch";
+    assert!(text.contains(never), "{text}");
     let (_, text, _) = explain("ret < -1 && event.name == \"syscall_exit_getppid\"", &["--json"]);
     let places: Value = serde_json::from_str(&text).expect("it is JSON");
     let of = |event: &str| {

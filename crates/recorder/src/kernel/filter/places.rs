@@ -51,7 +51,9 @@ pub(in crate::kernel) fn asked_of_kernel(filters: &EventFilters, planned: &[Plan
             _ => of_calls(filters, &planned),
         };
         let tells = planned.iter().any(|event| event.plan.tells_of_threads()) || kernel == super::super::NEW_TASK;
-        let (mut test, mut why) = (pushed.test, pushed.why);
+        let searched = pushed.test.searched(planned[0].format).ok();
+        let is_contradicted = pushed.test.constant().is_none() && searched == Some(RecordTest::never());
+        let (mut test, mut why) = (searched.unwrap_or(pushed.test), pushed.why);
         let text = match test.constant() {
             Some(_) => None,
             None if tells => {
@@ -78,6 +80,7 @@ pub(in crate::kernel) fn asked_of_kernel(filters: &EventFilters, planned: &[Plan
             asked.filters.push(RecordFilter { event: kernel.to_owned(), test });
         }
         let why = match runs {
+            FilterRuns::Never if is_contradicted => Some("no number is as the filter wants it".to_owned()),
             FilterRuns::Never => why_never(filters, &planned),
             FilterRuns::Always => None,
             _ => why,

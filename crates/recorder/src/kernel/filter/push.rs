@@ -304,6 +304,9 @@ fn opposite(relation: Relation) -> Relation {
 
 #[cfg(test)]
 mod tests {
+    use kymo_ir::predicate::Datum;
+    use kymo_random::RandomNumbers;
+
     use super::*;
     use crate::kernel::filter::BoundFilter;
     use crate::kernel_filter::KernelFilter;
@@ -374,5 +377,93 @@ mod tests {
             assert_eq!(text, expected, "{filter}");
             assert!(told.as_ref().is_some_and(|told| told.contains(why)), "{filter}: {told:?}");
         }
+    }
+
+    fn is_true(test: &RecordTest, record: &dyn Fn(&str) -> i128) -> bool {
+        match test {
+            RecordTest::All(parts) => parts.iter().all(|part| is_true(part, record)),
+            RecordTest::Any(parts) => parts.iter().any(|part| is_true(part, record)),
+            RecordTest::Number { field, relation, value } => {
+                let order = record(field).cmp(&value.number());
+                match relation {
+                    RecordRelation::Equal => order.is_eq(),
+                    RecordRelation::NotEqual => order.is_ne(),
+                    RecordRelation::Less => order.is_lt(),
+                    RecordRelation::LessOrEqual => order.is_le(),
+                    RecordRelation::Greater => order.is_gt(),
+                    RecordRelation::GreaterOrEqual => order.is_ge(),
+                }
+            }
+            RecordTest::Bits { field, mask, is_any } => (record(field) as u64 & mask != 0) == *is_any,
+            RecordTest::Text { .. } => unreachable!("there is none"),
+        }
+    }
+
+    /// An expression of comparisons and sets of the numbers of these fields.
+    fn expression(random: &mut RandomNumbers, depth: usize) -> String {
+        let name = ["prev_tid", "prev_prio", "flags"][random.below(3)];
+        let mut number = || i64::try_from(random.below(50)).expect("it is small") - 20;
+        match (number() + 20) % if depth == 0 { 2 } else { 5 } {
+            0 => format!("{name} {} {}", ["==", "!=", "<", "<=", ">", ">="][number().rem_euclid(6) as usize], number()),
+            1 => {
+                let mut range = || (number(), number().abs());
+                let ranges: Vec<(i64, i64)> = (0..range().1).map(|_| range()).collect();
+                let items: String =
+                    ranges.iter().map(|(from, more)| format!(", {from}..{}", from + more / 4)).collect();
+                format!("{name} in (300, {}{items})", number())
+            }
+            2 => format!("!({})", expression(random, depth - 1)),
+            kind => {
+                let word = if kind == 3 { " && " } else { " || " };
+                let parts: Vec<String> = (0..3).map(|_| format!("({})", expression(random, depth - 1))).collect();
+                parts.join(word)
+            }
+        }
+    }
+
+    /// The kernel is asked what the evaluator says, also with fewer comparisons.
+    #[test]
+    fn the_kernel_is_asked_what_the_filter_means() {
+        let format = EventFormat::parse("sched", FORMAT).expect("it is one");
+        let plan = EventPlan::of(&format);
+        let (mut searched_tests, mut trues) = (0, 0);
+        for seed in 0..600 {
+            let random = &mut RandomNumbers::new(seed);
+            let text = expression(random, 3);
+            let filter = KernelFilter::parse(&text).unwrap_or_else(|problem| panic!("{text}: {problem}"));
+            let bound = BoundFilter::new(&filter, &plan.name, &plan.payload).expect("it is typed");
+            let PushedTest { test, why } = push(&bound.predicate, &bound.sources, (&format, &plan));
+            assert_eq!(why, None, "{text}");
+            let searched = test.searched(&format).ok();
+            searched_tests += usize::from(searched.is_some());
+            for _ in 0..100 {
+                let mut any = |lowest: i64, highest: i64| lowest + random.below((highest - lowest) as usize) as i64;
+                let (tid, prio, flags) = (any(-25, 40), any(-25, 40), any(0, 40));
+                let of_trace = |name: &str| {
+                    [("prev_tid", tid), ("prev_prio", prio), ("flags", flags)]
+                        .into_iter()
+                        .find(|(known, _)| *known == name)
+                        .map_or_else(|| panic!("{name}"), |(_, value)| value)
+                };
+                let record = |field: &str| {
+                    i128::from(match field {
+                        "prev_pid" => tid,
+                        "prev_prio" => prio + 100,
+                        _ => flags,
+                    })
+                };
+                let inputs = bound.predicate.inputs.iter().map(|input| Datum::Number(of_trace(&input.name) as u64));
+                let inputs: Vec<Datum> = inputs.collect();
+                let wanted = bound.predicate.keeps(&inputs[..]);
+                for test in searched.iter().chain([&test]) {
+                    assert_eq!(is_true(test, &record), wanted, "{seed}: {tid} {prio} {flags}: {text}\n{test:?}");
+                }
+                trues += usize::from(wanted);
+            }
+        }
+        assert!(
+            searched_tests > 500 && (6_000..54_000).contains(&trues),
+            "{searched_tests} {trues}: the test has become weak"
+        );
     }
 }
