@@ -275,12 +275,21 @@ pub fn hold(random: &mut RandomNumbers) -> Option<ImageTrial> {
             Err(MachineFault { kind: MachineFaultKind::NoEnd { .. } | MachineFaultKind::UnknownFact { .. }, .. })
         );
         if is_alike {
+            // The evaluator has no memory for entries before they are made; the map of 64 bytes has one entry, which is always there.
+            let is_no_entry = |kind: &MachineFaultKind| matches!(kind, MachineFaultKind::OutsideMemory { place, .. } if place.contains("of the values of map map1"));
+            is_alike &= !expected.as_ref().is_err_and(|fault| is_no_entry(&fault.kind));
             let expected = expected.as_ref().copied().map_err(|fault| (fault.at, kind(&fault.kind)));
-            for way in ways {
+            let found = ways.iter().map(|way| {
                 let mut other = before.clone();
                 let found = way.run(&mut other, moment).map_err(|stop| (stop.at as usize, stop.kind));
-                assert_eq!(found, expected, "machine code {}\n{}", way.code.is_some(), text(&code));
-                assert_eq!(other, *context, "machine code {}\n{}", way.code.is_some(), text(&code));
+                (found, other)
+            });
+            let found: Vec<_> = found.collect();
+            assert!(found.iter().all(|way| *way == found[0]), "{found:?}\n{}", text(&code));
+            // Traced programs take fewer steps.
+            is_alike &= !matches!(found[0].0, Err((_, ObjectStopKind::NoEnd)));
+            if is_alike {
+                assert_eq!(found[0], (expected, context.to_vec()), "{}", text(&code));
             }
         }
         expected

@@ -279,13 +279,13 @@ impl ImageMap {
             lines: word(bytes, 24),
             place: long(bytes, 16),
         };
-        let is_sized = map.value_bytes > 0 && map.entries > 0 && (1..=64).contains(&map.lines);
-        let is_small = map.line_bytes().checked_mul(map.lines.into()).is_some_and(|bytes| bytes < 1 << 31);
+        let is_sized = (1..1 << 31).contains(&map.value_bytes) && map.entries > 0 && (1..=64).contains(&map.lines);
+        let is_small = is_sized && map.line_bytes().checked_mul(map.lines.into()).is_some_and(|bytes| bytes < 1 << 31);
         let has_key = match kind {
             ImageMapKind::Array => map.key_bytes == 4,
             _ => (1..=KEY_BYTES_MAX as u32).contains(&map.key_bytes),
         };
-        (is_sized && is_small && has_key && map.place.is_multiple_of(8)).then_some(map)
+        (is_small && has_key && map.place.is_multiple_of(8)).then_some(map)
     }
 }
 

@@ -9,7 +9,7 @@ use kymo_bytecode::object::{
 };
 use kymo_ir::machine::native::{map_address, value_address};
 use kymo_ir::machine::{
-    MachineInstruction, MachineOperand, MachineProgram, MapDefinition, SwapOrder, WideConstant, helper_name,
+    BpfMapType, MachineInstruction, MachineOperand, MachineProgram, MapDefinition, SwapOrder, WideConstant, helper_name,
 };
 use kymo_ir::predicate::InputPlace;
 use kymo_jit::{NativeTarget, TracedPlaces, compile_traced};
@@ -315,7 +315,14 @@ fn encoded(instruction: &MachineInstruction, maps: &[MapDefinition]) -> Result<I
                     may_have(&maps[map as usize])?;
                     map_address(map)
                 }
-                WideConstant::MapValue { map, offset } => value_address(map as usize, 0, offset),
+                WideConstant::MapValue { map, offset } => {
+                    let MapDefinition { name, map_type, entries_max, .. } = &maps[map as usize];
+                    // As in the kernel.
+                    if *map_type != BpfMapType::Array || *entries_max != 1 {
+                        return Err(format!("map {name} has no variables: values are found by bpf_map_lookup_elem"));
+                    }
+                    value_address(map as usize, 0, offset)
+                }
                 WideConstant::Function(_) => return Err("functions have no addresses in a traced program".to_owned()),
             },
         ),

@@ -110,7 +110,7 @@ impl Served {
         }
     }
 
-    /// What the maps of a session's objects have in this program; of all of them so many bytes are told.
+    /// Contents of the maps of a session's objects in this program; of all of them so many bytes are told.
     pub(crate) fn object_contents(&self, session: &RecordingSession, left: &mut usize) -> Vec<ObjectContents> {
         let lane = self.program.lane();
         let instance = session.instance();
