@@ -238,7 +238,7 @@ impl<V: MemoryView> RecorderSide<V> {
         Ok(found)
     }
 
-    /// Bytes of the arena that have had code: none of them is ever written again.
+    /// Bytes of the arena that have had code: none of them is ever written again. Recorders that are older than this number left 0.
     ///
     /// # Errors
     ///

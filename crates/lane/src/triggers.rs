@@ -301,7 +301,9 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
             // The recorder waits for the end of this firing. If this thread were preempted behind the
             // firing, its event would be late.
             self.wake();
-            self.draw();
+            if action != TriggerAction::Tell {
+                self.draw();
+            }
             // Threads that are started before this thread records its event are not: that is the first one.
             let ticks = if action == TriggerAction::Start { clock() } else { ticks };
             let (trigger, number, groups) = (number, changes.into(), changed);

@@ -248,9 +248,14 @@ impl Placer {
         Ok(Some(FilterCode { kind, offset, bytes: bytes.len() as u32 }))
     }
 
-    /// Writes machine code; where it is, and its bytes. `None`: the program takes none, has no more room, or is gone.
+    /// Writes machine code of a user's program; where it is, and its bytes. `None`: the program takes none, has no more room beside that
+    /// of filters, or is gone.
     pub(crate) fn put_code<V: MemoryView>(&mut self, lane: &RecorderSide<V>, code: &[u8]) -> Option<(u32, u32)> {
-        let said = self.code.as_mut().ok()?.write_pieces(&[code]);
+        let arena = self.code.as_mut().ok()?;
+        if arena.is_nearly_full() {
+            return None;
+        }
+        let said = arena.write_pieces(&[code]);
         self.note_used(lane).ok()?;
         said.into_iter().flatten().next().map(|code| (code.offset, code.bytes))
     }

@@ -41,7 +41,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -87,6 +87,8 @@ struct KernelShared {
     is_over: AtomicBool,
     /// The reader has ended.
     is_read: AtomicBool,
+    /// Bytes that wait for the converter: pages, and records beside them.
+    waiting: AtomicU64,
     /// Snapshots that are being written: they need what is kept.
     snapshots: AtomicU32,
     /// The thread that converts, when it has written the state of the system; 0: it has not.
@@ -336,14 +338,14 @@ impl KernelRecording {
         name: &str,
         (kind, limit): (Option<&str>, Option<&str>),
     ) -> Option<Result<(), String>> {
-        self.rules.as_mut()?.set_limit(&mut lock(&self.helper), name, (kind, limit))
+        self.rules.as_mut()?.set_limit(&self.helper, name, (kind, limit))
     }
 
     /// The times that the session wants, as they are known now. Called about ten times a second.
     pub(crate) fn wants(&mut self, wanted: WantedTimes) {
         self.shared.wants(wanted);
         let (waiting_max, is_usual) = (spare::waiting_max(), self.pace == ConverterPace::Usual);
-        let waiting: u64 = self.events.spools.iter().map(|spool| spool.waiting()).sum();
+        let waiting = self.shared.waiting.load(Ordering::Relaxed);
         let folder = self.shared.folder.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // A reader that follows the trace does not wait for an idle CPU, nor does a spool that is long.
         let limit = if is_usual { waiting_max / 8 } else { waiting_max };

@@ -308,7 +308,7 @@ impl RecordingSession {
         if maps_left > 0 {
             session.more_contents = maps_left;
             session.problem(format!(
-                "the recorder was killed, and had the maps of programs that ended before: {maps_left}"
+                "maps of users' programs are lost, as the recorder was killed: of {maps_left} recorded programs that had ended"
             ));
         }
         session.flush = flush;

@@ -49,6 +49,14 @@ pub struct NativeState {
     pub line: u64,
 }
 
+// Recorders of other builds write code for these places: another layout, or other arguments of the functions, needs another number of
+// `kymo_lane::ABI`.
+const _: () = {
+    assert!(core::mem::offset_of!(NativeState, registers) == 32 && core::mem::offset_of!(NativeState, stack) == 120);
+    assert!(core::mem::offset_of!(NativeState, place_begin) == 128 && core::mem::offset_of!(NativeState, place) == 152);
+    assert!(core::mem::offset_of!(NativeState, base) == 160 && core::mem::offset_of!(NativeState, line) == 168);
+};
+
 impl Default for NativeState {
     fn default() -> Self {
         Self {

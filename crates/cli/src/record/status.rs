@@ -98,8 +98,10 @@ fn show_maps(arguments: &StatusArguments) -> Result<CommandOutcome, RecordProble
     }
     for SessionStatus { summary, .. } in &sessions {
         writeln!(out, "session {}", summary.session)?;
-        if summary.objects.is_empty() {
+        if summary.objects.is_empty() && arguments.process.is_empty() {
             writeln!(out, "  no recorded program has met an event of its programs yet")?;
+        } else if summary.objects.is_empty() {
+            writeln!(out, "  no such program among those that have met an event of its programs")?;
         }
         write!(out, "{}{}", super::user_objects::stopped(summary), super::user_objects::maps(summary))?;
     }

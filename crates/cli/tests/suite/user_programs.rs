@@ -499,8 +499,8 @@ fn maps_that_went_with_a_recorder_are_told() {
     assert_eq!(totals[0]["value"]["begins"], 2, "{totals}");
     assert_eq!(summary["more_objects"], 1, "{summary}");
     let problems = summary["problems"].as_array().expect("a list");
-    let told = problems.iter().filter(|problem| {
-        problem.as_str().is_some_and(|text| text.contains("the maps of programs that ended before: 1"))
-    });
+    let told = problems
+        .iter()
+        .filter(|problem| problem.as_str().is_some_and(|text| text.contains("of 1 recorded programs that had ended")));
     assert_eq!(told.count(), 1, "{summary}");
 }

@@ -27,6 +27,8 @@ const PAGE: u32 = 4096;
 const CODE_ALIGNMENT: usize = 64;
 /// Pages that a program can offer.
 const PAGES_MAX: u32 = 1 << 12;
+/// Pages that users' programs leave to filters.
+const PAGES_OF_FILTERS: u32 = 24;
 /// Fills bytes that no filter jumps to.
 const TRAP: u8 = if cfg!(target_arch = "x86_64") { 0xcc } else { 0 };
 
@@ -102,6 +104,11 @@ impl ProgramArena {
             Err(why) => said.iter_mut().filter(|said| said.is_ok()).for_each(|said| *said = Err(why.clone())),
         }
         said
+    }
+
+    /// The rest is for filters: each has pages of its own, and so has each user's program for each event.
+    pub(super) fn is_nearly_full(&self) -> bool {
+        self.pages.saturating_sub(self.next) < PAGES_OF_FILTERS
     }
 
     /// Free bytes.

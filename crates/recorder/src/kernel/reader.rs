@@ -156,7 +156,9 @@ impl RingReader {
     fn read_all(&mut self, shared: &KernelShared, batch: &mut [u8], (is_over, is_asked): (bool, bool)) {
         let Self { rings, page_bytes, clock, kept_bytes, beside } = self;
         let waiting: u64 = rings.iter().map(|ring| ring.spool.waiting()).sum();
-        let room = WAITING_MAX.saturating_sub(waiting + beside.waiting());
+        let waiting = waiting + beside.waiting();
+        shared.waiting.store(waiting, Ordering::Relaxed);
+        let room = WAITING_MAX.saturating_sub(waiting);
         // The kernel keeps the newest pages; it does not overwrite texts and stacks.
         let is_due = kept_bytes.is_none() || is_asked || is_over;
         for ring in rings.iter_mut().filter(|_| is_due) {
@@ -277,12 +279,19 @@ impl Ring {
         }
         let stored = (commit & LOST_STORED != 0 && at + LOST_BYTES <= bytes).then(|| number(page, at));
         let overwritten = self.counts().overwritten;
-        let untold = self.told.filter(|_| overwritten > 0).map(|told| overwritten.saturating_sub(told));
+        // The count is that of now: without a number from the begin on, it tells nothing of a page that has its own.
+        let told = self.told.filter(|told| overwritten > 0 && *told <= overwritten);
+        let untold = told.map(|told| overwritten - told);
         let lost = match (stored, untold) {
             (Some(stored), Some(untold)) => stored.min(untold),
             (stored, untold) => stored.or(untold).unwrap_or(1),
         };
-        self.told = Some(self.told.map_or(overwritten, |told| told.saturating_add(lost)));
+        self.told = match (told, stored) {
+            (Some(told), _) => Some(told + lost),
+            (None, None) if overwritten > 0 => Some(overwritten),
+            (None, _) if overwritten > 0 => None,
+            _ => self.told,
+        };
         page[8..16].copy_from_slice(&(commit | LOST_STORED).to_le_bytes());
         page[at..at + LOST_BYTES].copy_from_slice(&lost.to_le_bytes());
         at + LOST_BYTES

@@ -43,7 +43,7 @@ impl RecordingSession {
         let now = clocks.now();
         let Some(effect) = self.triggers.fired(trigger, at, now) else { return };
         if effect.is_gate() {
-            self.turn_gate(trigger, effect);
+            self.turn_gate((trigger, effect), at.told.ns);
         }
         let firing = TraceFiring {
             trigger: trigger.to_owned(),
@@ -61,9 +61,9 @@ impl RecordingSession {
     }
 
     /// A rule about the kernel is opened or closed.
-    fn turn_gate(&mut self, trigger: &str, effect: TriggerEffect) {
-        let known = self.triggers.all().iter().find(|known| known.options.name == trigger);
-        let Some(rule) = known.and_then(|known| known.options.gate.clone()) else { return };
+    fn turn_gate(&mut self, (trigger, effect): (&str, TriggerEffect), ns: i64) {
+        // Programs are heard one after the other: the last firing counts, and not the one that was heard last.
+        let Some(rule) = self.triggers.gate(trigger, ns).map(str::to_owned) else { return };
         let word = if effect == TriggerEffect::Open { "open" } else { "closed" };
         // That the rule is there was asked when the trigger was added, and rules about the kernel stay.
         let _ = self.limit_of_kernel(&rule, (None, Some(word)));

@@ -491,6 +491,15 @@ impl SessionTriggers {
         Some(effect)
     }
 
+    /// The rule that a trigger opens or closes by a firing at that time; `None`: none, or a later firing has turned it already.
+    pub(crate) fn gate(&self, trigger: &str, ns: i64) -> Option<&str> {
+        let known = self.all.iter().find(|known| known.options.name == trigger)?;
+        let rule = known.options.gate.as_deref()?;
+        let of_rule = self.all.iter().filter(|known| known.options.gate.as_deref() == Some(rule));
+        let is_later = |known: &SessionTrigger| known.last.as_ref().is_some_and(|last| last.ns > ns);
+        (!of_rule.into_iter().any(is_later)).then_some(rule)
+    }
+
     /// Whether firings have armed or disarmed triggers since the last call: programs have to hear of it.
     pub(crate) fn has_changed(&mut self) -> bool {
         std::mem::take(&mut self.has_changed)

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
-use kymo_probe::helper::Helper;
 use kymo_probe::rules::{KernelRuleCounts, MappedRule};
 use kymo_probe::watch::WatchValue;
 
 use super::asked::KindValues;
+use crate::kernel::state::{SharedHelper, lock};
 use crate::rule::{RuleKind, RuleLimit, RuleOptions, RuleStatus, RuleTest};
 
 /// Rules that programs in the kernel ask.
@@ -60,7 +60,7 @@ impl RuleControl {
     /// no rule of this name.
     pub(in crate::kernel) fn set_limit(
         &mut self,
-        helper: &mut Helper,
+        helper: &SharedHelper,
         name: &str,
         (kind, limit): (Option<&str>, Option<&str>),
     ) -> Option<Result<(), String>> {
@@ -72,7 +72,7 @@ impl RuleControl {
                 (kind, kind.and_then(|kind| options.limits.get(kind)), &rule.kinds)
             {
                 let value = kinds.value(kind)?;
-                helper.set_kind(number, &value, *nanos).map_err(|problem| problem.to_string())?;
+                lock(helper).set_kind(number, &value, *nanos).map_err(|problem| problem.to_string())?;
             }
             rule.options = options;
             rule.apply();
