@@ -262,7 +262,8 @@ impl Placer {
 
     /// The next recorder of the program writes no code over that of this one.
     fn note_used<V: MemoryView>(&self, lane: &RecorderSide<V>) -> Result<(), V::Fault> {
-        self.code.as_ref().map_or(Ok(()), |code| lane.set_arena_used(code.used()))
+        let used = self.code.as_ref().ok().and_then(ProgramArena::used);
+        used.map_or(Ok(()), |used| lane.set_arena_used(used))
     }
 
     /// Writes the image of a user's program; where it is, and its bytes. `None`: there is no room.

@@ -98,6 +98,7 @@ fn nonsense(random: &mut Random) -> Bytes {
     let sizes = [MAGIC, ABI, 16, 8, 4, 4096, 4096];
     sizes.into_iter().zip(bytes.chunks_mut(8)).for_each(|(size, word)| word.copy_from_slice(&size.to_le_bytes()));
     bytes[72..80].copy_from_slice(&4096_u64.to_le_bytes());
+    bytes[384..392].copy_from_slice(&u64::from(LAYOUT.object_bytes).to_le_bytes());
     Bytes(RefCell::new(bytes))
 }
 
@@ -169,6 +170,9 @@ fn sizes_that_cannot_be_are_refused() {
         read(32, (1 << 16) + 1, all),
         Err(LayoutRefusal::Size { what: "sub-buffers", found: (1 << 16) + 1, most: 1 << 16 })
     );
+    let most = 16 << 20;
+    assert_eq!(read(384, most + 1, all), Err(LayoutRefusal::Size { what: "bytes for objects", found: most + 1, most }));
+    assert_eq!(read(384, 0, all), Ok(MemoryLayout { object_bytes: 0, ..LAYOUT }), "it is older, or has no room");
     let more = MemoryLayout { sub_buffers: 5, ..LAYOUT }.bytes();
     assert_eq!(read(32, 5, all), Err(LayoutRefusal::Size { what: "bytes of all", found: more, most: all }));
     {

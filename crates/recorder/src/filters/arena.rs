@@ -39,6 +39,8 @@ pub(super) struct ProgramArena {
     /// Number of pages, and the first one that was never used.
     pages: u32,
     next: u32,
+    /// It has written code.
+    has_written: bool,
 }
 
 /// The program that the memory has to belong to.
@@ -68,6 +70,7 @@ impl ProgramArena {
             file,
             pages: (bytes.min(arena.bytes.into()) / u64::from(PAGE)).min(PAGES_MAX.into()) as u32,
             next: 0,
+            has_written: false,
         })
     }
 
@@ -76,9 +79,9 @@ impl ProgramArena {
         self.next = self.next.max(offset.saturating_add(bytes).div_ceil(PAGE));
     }
 
-    /// Bytes that have had code.
-    pub(super) fn used(&self) -> u64 {
-        u64::from(self.next) * u64::from(PAGE)
+    /// Bytes that have had code; `None`: it has written none, and knows only what the program's slots say.
+    pub(super) fn used(&self) -> Option<u64> {
+        self.has_written.then(|| u64::from(self.next) * u64::from(PAGE))
     }
 
     /// Writes functions in one piece, and returns where each is, or why it is not there.
@@ -127,6 +130,7 @@ impl ProgramArena {
         // The write never passes the checked end: if the program truncates its file meanwhile, the
         // file becomes longer again, and no longer than it was.
         self.next += bytes.len() as u32 / PAGE;
+        self.has_written = true;
         self.file.write_all_at(&bytes, at.into()).map_err(|_| FallbackReason::Unwritable)?;
         Ok(at)
     }
