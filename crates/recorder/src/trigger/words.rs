@@ -302,11 +302,11 @@ mod tests {
         };
         expect_test::expect![[r#"
             --- begin on a:b
-            expected `start`, `stop` or `snapshot`, found `begin`
+            expected `start`, `stop`, `snapshot`, `open RULE` or `close RULE`, found `begin`
                 begin on a:b
                 ^^^^^
             --- stpo on a:b
-            expected `start`, `stop` or `snapshot`, found `stpo`
+            expected `start`, `stop`, `snapshot`, `open RULE` or `close RULE`, found `stpo`
                 stpo on a:b
                 ^^^^
             help: did you mean `stop`?
@@ -316,7 +316,7 @@ mod tests {
                                          ^^^
             help: an expression is the last: `for 20ms` stands before `when`
             --- net:lost
-            expected `start`, `stop` or `snapshot`, found `net:lost`
+            expected `start`, `stop`, `snapshot`, `open RULE` or `close RULE`, found `net:lost`
                 net:lost
                 ^^^^^^^^
             help: `stop on net:lost`
