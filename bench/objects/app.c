@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 KYMO_EVENT(bench, hit, KYMO_U64(key), KYMO_U32(bytes), KYMO_TEXT(name));
 

@@ -376,8 +376,8 @@ impl<M: ProgramMemory> ProgramSide<'_, M> {
             }
             let new = Base::of(RecordingGroups { bits, base: now.base, changes: now.changes.wrapping_add(1) }).0;
             if self.memory.compare_exchange(at + triggers::GROUPS, own, new) {
-                let is_told = is_always && action != TriggerAction::Tell;
-                let changed = if is_told { groups } else { bits ^ now.bits };
+                let is_whole = is_always && action != TriggerAction::Tell;
+                let changed = if is_whole { groups } else { bits ^ now.bits };
                 return Some((changed, now.changes));
             }
         }

@@ -351,13 +351,9 @@ impl KernelRecording {
         let limit = if is_usual { waiting_max / 8 } else { waiting_max };
         let is_urgent = waiting > limit || live::is_followed(&folder);
         let thread = self.shared.converter.load(Ordering::SeqCst);
-        if is_urgent {
-            self.shared.is_patient.store(false, Ordering::SeqCst);
-        }
         self.pace = match self.pace {
             ConverterPace::Begins | ConverterPace::Usual if thread != 0 && !is_urgent => {
                 kymo_probe::priority::idle(thread);
-                self.shared.is_patient.store(true, Ordering::SeqCst);
                 ConverterPace::Idle
             }
             // If the converter has the helper now, the next call does it.
@@ -368,6 +364,7 @@ impl KernelRecording {
             }
             same => same,
         };
+        self.shared.is_patient.store(self.pace == ConverterPace::Idle && !is_urgent, Ordering::SeqCst);
     }
 
     /// Writes the events that are kept now, of these times, as a trace in a session's folder.

@@ -103,7 +103,7 @@ impl ObjectOptions {
 ///
 /// # Errors
 ///
-/// None of them can, whatever they do.
+/// The object cannot be in recorded programs, whatever its programs do.
 pub fn refused_programs(options: &ObjectOptions) -> Result<Vec<(String, String)>, String> {
     let user = UserObject::new(options)?;
     let programs = user.object.programs().iter().filter(|program| program.attach.events().is_some());

@@ -18,8 +18,8 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use kymo_bytecode::object::{
-    EventArguments, FRAME_BYTES, FRAMES_MAX, ImageMap, ImageMapKind, NativeFunctions, NativeMemory, NativeRun,
-    ObjectChange, ObjectFact, ObjectImage, ObjectStop, ObjectSurroundings,
+    EventArguments, FRAME_BYTES, FRAMES_MAX, ImageMap, ImageMapKind, NativeMemory, NativeRun, ObjectChange, ObjectFact,
+    ObjectImage, ObjectStop, ObjectSurroundings,
 };
 use kymo_lane::{
     FilterCode, FilterCodeKind, Mapped, OBJECT_HEAD_BYTES, ObjectUser, PlacedMap, ProgramSide, SharedMap, TableInUse,
@@ -57,8 +57,7 @@ type CodeRun<'p> = NativeRun<'p, ProgramWorld<'p>, Addresses>;
 
 /// Addresses of the functions that machine code calls.
 pub(crate) fn functions() -> [u64; 4] {
-    let NativeFunctions { fill, find, helper, stuck } = CodeRun::functions();
-    [fill, find, helper, stuck]
+    CodeRun::functions().words()
 }
 
 fn shared(map: ImageMap) -> SharedMap {

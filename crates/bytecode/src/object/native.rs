@@ -89,6 +89,20 @@ pub struct NativeFunctions {
     pub stuck: u64,
 }
 
+impl NativeFunctions {
+    /// The addresses as words, as a program tells them.
+    #[must_use]
+    pub fn words(self) -> [u64; 4] {
+        [self.fill, self.find, self.helper, self.stuck]
+    }
+
+    /// Those of [`words`](Self::words).
+    #[must_use]
+    pub fn of_words([fill, find, helper, stuck]: [u64; 4]) -> Self {
+        Self { fill, find, helper, stuck }
+    }
+}
+
 /// The arguments of an event, and what tells the texts behind addresses among them.
 #[derive(Debug)]
 pub struct EventArguments<'a, T> {

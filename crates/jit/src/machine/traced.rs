@@ -45,7 +45,7 @@ pub fn compile_traced(
     let plan = ProgramPlan::new(program.instructions(), maps)?;
     let [function] = plan.functions.as_slice() else { return None };
     let TracedPlaces { functions, values, moves, context_bytes } = places;
-    let is_known = [functions.fill, functions.find, functions.helper, functions.stuck].iter().all(|at| *at != 0);
+    let is_known = functions.words().iter().all(|at| *at != 0);
     if !is_known || !function.has_context || values.len() < maps.len() {
         return None;
     }

@@ -114,12 +114,20 @@ impl SortedTest {
         let (mut sets, mut others): (Vec<NumberSet>, Vec<RecordTest>) = (Vec::new(), Vec::new());
         for part in parts {
             match part.sorted(format, row)? {
-                Self::Number(set) => match sets.iter_mut().find(|known| known.field == set.field) {
-                    Some(known) => known.join(&set, is_all),
-                    None => sets.push(set),
-                },
+                Self::Number(set) => {
+                    // What is in all of them is what is not outside of one of them.
+                    let ranges = if is_all { gaps(&set.ranges, set.all) } else { set.ranges };
+                    match sets.iter_mut().find(|known| known.field == set.field) {
+                        Some(known) => known.ranges.extend(ranges),
+                        None => sets.push(NumberSet { ranges, ..set }),
+                    }
+                }
                 Self::Other(test) => others.push(test),
             }
+        }
+        for set in &mut sets {
+            let ranges = united(std::mem::take(&mut set.ranges));
+            set.ranges = if is_all { gaps(&ranges, set.all) } else { ranges };
         }
         if others.is_empty() && sets.len() == 1 {
             return Ok(Self::Number(sets.remove(0)));
@@ -137,15 +145,6 @@ impl SortedTest {
 }
 
 impl NumberSet {
-    fn join(&mut self, other: &Self, is_all: bool) {
-        // What is in both is what is not outside of one of them.
-        self.ranges = if is_all {
-            gaps(&united(gaps(&self.ranges, self.all), gaps(&other.ranges, self.all)), self.all)
-        } else {
-            united(std::mem::take(&mut self.ranges), other.ranges.clone())
-        };
-    }
-
     fn test(&self, row: usize) -> RecordTest {
         let gaps = gaps(&self.ranges, self.all);
         if gaps.len() < self.ranges.len() { self.hull(&gaps, row).opposite() } else { self.hull(&self.ranges, row) }
@@ -214,8 +213,7 @@ fn related(relation: RecordRelation, number: i128, (lowest, highest): (i128, i12
     among.filter(|(from, to)| from <= to).collect()
 }
 
-fn united(mut ranges: Ranges, more: Ranges) -> Ranges {
-    ranges.extend(more);
+fn united(mut ranges: Ranges) -> Ranges {
     ranges.sort_unstable();
     let mut united: Ranges = Vec::with_capacity(ranges.len());
     for (from, to) in ranges {

@@ -286,12 +286,13 @@ impl Ring {
             (Some(stored), Some(untold)) => stored.min(untold),
             (stored, untold) => stored.or(untold).unwrap_or(1),
         };
-        self.told = match (told, stored) {
-            (Some(told), _) => Some(told + lost),
-            (None, None) if overwritten > 0 => Some(overwritten),
-            (None, _) if overwritten > 0 => None,
-            _ => self.told,
-        };
+        if overwritten > 0 {
+            self.told = match (told, stored) {
+                (Some(told), _) => Some(told + lost),
+                (None, None) => Some(overwritten),
+                (None, Some(_)) => None,
+            };
+        }
         page[8..16].copy_from_slice(&(commit | LOST_STORED).to_le_bytes());
         page[at..at + LOST_BYTES].copy_from_slice(&lost.to_le_bytes());
         at + LOST_BYTES

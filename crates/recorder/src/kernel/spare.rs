@@ -44,11 +44,11 @@ impl SpareTime {
         }
         // Where that is not told, it is left to the scheduler.
         let Some(idle) = idle() else { return true };
-        let found = self.looked.replace((now, idle.clone()));
-        let is_spare = found.is_some_and(|(since, before)| {
-            let mut more = idle.iter().zip(before).map(|(idle, before)| idle.saturating_sub(before));
-            more.any(|more| more * PART >= now.duration_since(since))
+        let is_spare = self.looked.as_ref().is_some_and(|(since, before)| {
+            let mut more = idle.iter().zip(before).map(|(idle, before)| idle.saturating_sub(*before));
+            more.any(|more| more * PART >= now.duration_since(*since))
         });
+        self.looked = Some((now, idle));
         let waits_since = *self.waits_since.get_or_insert(now);
         let works = is_spare || now.duration_since(waits_since) >= PATIENCE;
         if works {

@@ -495,9 +495,9 @@ impl SessionTriggers {
     pub(crate) fn gate(&self, trigger: &str, ns: i64) -> Option<&str> {
         let known = self.all.iter().find(|known| known.options.name == trigger)?;
         let rule = known.options.gate.as_deref()?;
-        let of_rule = self.all.iter().filter(|known| known.options.gate.as_deref() == Some(rule));
-        let is_later = |known: &SessionTrigger| known.last.as_ref().is_some_and(|last| last.ns > ns);
-        (!of_rule.into_iter().any(is_later)).then_some(rule)
+        let mut of_rule = self.all.iter().filter(|known| known.options.gate.as_deref() == Some(rule));
+        let is_last = of_rule.all(|known| known.last.as_ref().is_none_or(|last| last.ns <= ns));
+        is_last.then_some(rule)
     }
 
     /// Whether firings have armed or disarmed triggers since the last call: programs have to hear of it.

@@ -107,7 +107,7 @@ int main(int count, char **words) {
 }
 "#;
 
-/// Whatever ends meanwhile: all threads that were there before and are there behind it are told, once, with their processes.
+/// The state at the beginning has each thread that was there before the recording and is there behind it, once, with its process, while other threads end.
 #[test]
 fn the_state_is_whole_while_programs_end() {
     let Some((place, program)) = load("ending", ENDING, &[]) else { return };

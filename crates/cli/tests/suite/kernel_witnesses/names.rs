@@ -143,12 +143,12 @@ fn compare(place: &Place, trace: &str, numbers: &[u64]) {
             assert_eq!(told(event, number, text, *tid), wanted, "{event} of {tid} in {trace}");
         }
     }
-    // The one name that is no UTF-8 is told, and nothing else.
+    // `kymo check` tells the one name that is no UTF-8, and nothing else.
     let checked = place.says(&["check", trace], 0);
     let warnings = checked.lines().filter(|line| line.contains("warning[") || line.contains("error["));
     assert!(checked.contains("0 errors") && warnings.clone().count() > 0, "{checked}");
     assert!(warnings.into_iter().all(|line| line.contains("warning[text-encoding]")), "{checked}");
-    // A line an event, whatever names are.
+    // `kymo print` has one line for each event, also where names have line ends.
     let lines = place.says(&["print", trace], 0).lines().count();
     assert_eq!(lines, all.len());
     read_by_babeltrace(place, trace);

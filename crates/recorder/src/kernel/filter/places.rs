@@ -54,16 +54,14 @@ pub(in crate::kernel) fn asked_of_kernel(filters: &EventFilters, planned: &[Plan
         let searched = pushed.test.searched(planned[0].format).ok();
         let is_contradicted = pushed.test.constant().is_none() && searched == Some(RecordTest::never());
         let (mut test, mut why) = (searched.unwrap_or(pushed.test), pushed.why);
-        if is_contradicted && tells {
-            // No event is kept, and they are needed nevertheless.
-            (test, why) = (RecordTest::always(), Some("it tells which process a thread belongs to".to_owned()));
-        }
         let text = match test.constant() {
-            Some(_) => None,
-            None if tells => {
+            Some(true) => None,
+            // Even if none of them is kept.
+            _ if tells => {
                 (test, why) = (RecordTest::always(), Some("it tells which process a thread belongs to".to_owned()));
                 None
             }
+            Some(false) => None,
             None => match test.text(planned[0].format) {
                 Ok(text) => Some(text),
                 Err(problem) => {

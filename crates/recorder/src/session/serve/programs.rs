@@ -65,9 +65,8 @@ impl Served {
             return Err("it is no user's program".to_owned());
         };
         let place = self.object_place(session, user)?;
-        let functions = self.program.lane().object_functions();
-        let [fill, find, helper, stuck] = functions.map_err(|problem: io::Error| problem.to_string())?;
-        let functions = NativeFunctions { fill, find, helper, stuck };
+        let functions = self.program.lane().object_functions().map_err(|problem: io::Error| problem.to_string())?;
+        let functions = NativeFunctions::of_words(functions);
         let mut placer = match self.placer.take() {
             Some(placer) => placer,
             None => Placer::new(&self.program, self.found.user).map_err(|problem| problem.to_string())?,
@@ -110,7 +109,7 @@ impl Served {
         }
     }
 
-    /// Contents of the maps of a session's objects in this program; of all of them so many bytes are told.
+    /// Contents of the maps of a session's objects in this program: `left` bounds their bytes, and becomes less by those that are told.
     pub(crate) fn object_contents(&self, session: &RecordingSession, left: &mut usize) -> Vec<ObjectContents> {
         let lane = self.program.lane();
         let instance = session.instance();
